@@ -325,7 +325,7 @@ export class Writing {
           {problem && <p class="error" role="alert">{problem}</p>}
           <div class="row">
             {part.viewer && !(problem && part.viewer.isGuest && !asking.toDelete) ? <button type="submit" class="primary" part="button" aria-disabled={asking.isSending && 'true'}>{t(asking.toDelete ? 'delete' : 'report')}</button> : part.signInButton()}
-            <button type="button" part="button" onclick={() => this.shown()?.close()}>{t('cancel')}</button>
+            <button type="button" part="button" autofocus={asking.toDelete} onclick={() => this.shown()?.close()}>{t('cancel')}</button>
           </div>
         </form>
       </dialog>

@@ -532,6 +532,18 @@ async def test_the_focus_stays_near_what_was_deleted_or_refused(visited: Visited
         await expect(submit).to_be_focused()
 
 
+async def test_the_key_that_asks_for_a_deletion_does_not_confirm_it(visited: Visited, browser: Browser) -> None:
+    """Pressed once more, or held down: nobody brings a comment back that was deleted."""
+    say(visited, "twice", "It stays", user="bo-abara")
+    async with visited.page(browser, COMMENTS % "twice", member="bo-abara") as page:
+        await element(page).get_by_role("button", name="Delete").press("Enter")
+        await expect(element(page).get_by_role("dialog").get_by_role("button", name="Cancel")).to_be_focused()
+        await page.page.keyboard.press("Enter")
+        await expect(element(page).get_by_role("dialog")).to_have_count(0)
+        await expect(element(page).get_by_role("button", name="Delete")).to_be_focused()
+        await expect(element(page).get_by_role("article")).to_contain_text("It stays")
+
+
 async def test_what_could_not_be_found_is_not_said_to_be_found(visited: Visited, browser: Browser) -> None:
     """A page that is out of date asks to be loaded again, and is heard."""
     say(visited, "outdated", "One", rating=3)
@@ -617,6 +629,7 @@ async def test_what_was_typed_outlives_the_end_of_the_session(visited: Visited, 
         await expect(element(page).locator("form").get_by_role("button", name="Sign in")).to_be_visible()
         assert await barriers(page) == []
         await visited.sign_in(page, token=member["token"])
+        await expect(element(page).locator(".note")).to_have_text("")
         await element(page).locator("form button[type=submit]").click()
         await expect(thread(page)).to_contain_text(["A long reply"])
 
@@ -629,7 +642,6 @@ async def test_what_was_typed_further_down_outlives_the_end_of_the_session(visit
     for number in range(4):
         say(visited, "further", f"Reply {number}", inReplyTo=latest)
     async with visited.page(browser, COMMENTS % "further", member="bo-abara") as page:
-        await expect(element(page).locator(".note")).to_have_text("")
         await button(page, "Show more").click()
         await button(page, "Edit the comment").click()
         edited, reply = (element(page).get_by_label(label) for label in ("Your comment", "Your reply to"))
@@ -845,18 +857,6 @@ async def test_a_guest_who_may_not_comment_is_led_to_sign_in(guarded: Visited, b
         assert await barriers(page) == []
         await button(page, HELPFUL).first.click()
         await expect(element(page).locator("li .error")).to_contain_text("Sign in with an address")
-
-
-async def test_a_buyer_is_marked_by_the_pages_proof_and_readers_can_see_buyers_only(
-    guarded: Visited, browser: Browser
-) -> None:
-    """A proof that does not hold, or was used, is said; the comment can go without it."""
-    with guarded.client("buyer") as client:
-        buyer = client.post("/graphql", json={"query": "{ viewer { id } }"}).json()["data"]["viewer"]["id"]
-    now = int(time.time())
-    claims = {"iss": "shop", "aud": "ringside-proof", "iat": now, "exp": now + 3600, "product": "bought", "sub": buyer}
-    proven = jwt.encode(claims, SHOPS_KEY, algorithm="HS256")
-    shown = f'<ringside-comments product="bought" proof="{proven}"></ringside-comments>'
         await expect(element(page).locator("li .error").get_by_role("button", name="Sign in")).to_be_visible()
         await element(page).get_by_role("button", name="Report").first.click()
         dialog = element(page).get_by_role("dialog")
@@ -871,6 +871,18 @@ async def test_a_buyer_is_marked_by_the_pages_proof_and_readers_can_see_buyers_o
         await expect(element(page).locator(".error")).to_have_count(0)
         await expect(form.get_by_role("button")).to_have_text(["Post", "Cancel"])
         await expect(element(page).get_by_label("Your comment")).to_have_value("May I?")
+
+
+async def test_a_buyer_is_marked_by_the_pages_proof_and_readers_can_see_buyers_only(
+    guarded: Visited, browser: Browser
+) -> None:
+    """A proof that does not hold, or was used, is said; the comment can go without it."""
+    with guarded.client("buyer") as client:
+        buyer = client.post("/graphql", json={"query": "{ viewer { id } }"}).json()["data"]["viewer"]["id"]
+    now = int(time.time())
+    claims = {"iss": "shop", "aud": "ringside-proof", "iat": now, "exp": now + 3600, "product": "bought", "sub": buyer}
+    proven = jwt.encode(claims, SHOPS_KEY, algorithm="HS256")
+    shown = f'<ringside-comments product="bought" proof="{proven}"></ringside-comments>'
     async with guarded.page(browser, shown, member="buyer") as page:
         await button(page, "Write a comment").click()
         await element(page).get_by_label("Your comment").fill("I have it.")
