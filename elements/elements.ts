@@ -37,10 +37,7 @@ const DEFINITIONS: Record<string, Definition> = {
   event: [
     ['event', 'season'],
     () => import('./event/event'),
-    (get) => {
-      const event = get('event') ?? 'next';
-      return event === 'next' ? [NEXT_EVENT, { season: get('season') }] : [EVENT, { event }];
-    },
+    (get) => ((get('event') ?? 'next') === 'next' ? [NEXT_EVENT, { season: get('season') }] : [EVENT, { event: get('event') }]),
   ],
   standings: [
     ['season', 'league'],

@@ -62,7 +62,7 @@ export class Session extends EventTarget {
   signIn() {
     // At once, since browsers open windows only for clicks.
     const opened = isElsewhere ? open('', '_blank', 'popup,width=480,height=680') : null;
-    return import('./sign-in-window').then((module) => module.default(base, opened, this, ask));
+    return import('./sign-in-window').then((module) => module.default(base, opened, this, ask), () => opened?.close());
   }
 
   keep(changed: { member?: Token | null; visit?: Token | null }) {

@@ -7,6 +7,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited, sign_in_by_email
+from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -58,6 +59,22 @@ async def test_a_page_that_can_open_no_window_is_left_and_led_back_to(visited: V
         await is_signed_in(page.page)
         await expect(progress).to_contain_text("1 of 276 pairs seen")
         assert page.page.url == address
+
+
+async def test_no_empty_window_stays_open_where_nobody_can_sign_in(visited: Visited, browser: Browser) -> None:
+    """Without a connection. With one, the same button opens it again."""
+    async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>") as page:
+        button = page.page.locator("ringside-sign-in").get_by_role("button", name="Sign in")
+        await button.wait_for()
+        for is_offline in (True, False):
+            await page.page.context.set_offline(is_offline)
+            async with page.page.context.expect_page() as opening:
+                await button.click()
+            window = await opening.value
+            if is_offline:
+                await until(window.is_closed, "the window is closed")
+            else:
+                await expect(window.get_by_label("Email address")).to_be_visible()
 
 
 async def test_a_code_that_nobody_has_asked_for_signs_nobody_in(visited: Visited, browser: Browser) -> None:
