@@ -170,7 +170,7 @@ async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Vis
 
 
 async def test_a_result_that_the_keyboard_passes_by_is_not_recorded(visited: Visited, browser: Browser) -> None:
-    """The arrow keys choose one after the other: what is chosen counts with Enter, or once the keyboard is elsewhere."""
+    """The arrow keys choose one after the other: the last one counts with Enter, or once the keyboard is elsewhere."""
     new_event(visited, "Keyed night", "First", "Second")
     page = await opened(visited, browser, "editor", "#/events")
     await page.page.get_by_role("button", name="Keyed night").click()
