@@ -219,7 +219,7 @@ export default class Board extends Part<BoardData> {
       <div class="stack" onkeydown={this.onKey}>
         <div class="pair">
           {this.corner('LEFT', this.ballot?.left)}
-          <span class="versus" aria-hidden="true">{this.t('versus')}</span>
+          <span class="versus soft" aria-hidden="true">{this.t('versus')}</span>
           {this.corner('RIGHT', this.ballot?.right)}
         </div>
         <div class="row verdicts">
@@ -242,6 +242,7 @@ export default class Board extends Part<BoardData> {
 
   private onKey = (event: KeyboardEvent) => {
     const verdict = KEYS[event.key];
+    if (event.repeat && event.key === 'Enter') event.preventDefault(); // a button that is held down votes once, too
     if (!verdict || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     event.preventDefault();
     void this.cast(verdict);
@@ -319,7 +320,7 @@ export default class Board extends Part<BoardData> {
     return (
       <tr class={(this.before.get(id) ?? votes(row)) === votes(row) ? '' : 'moved'} tabindex="-1">
         <td>{this.number(row.rank!)}</td>
-        <td class="who"><span>{this.pictures.size > 0 && <span class="thumb">{shown && <img alt="" src={shown} width="32" height="32" referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
+        <td class="who"><span>{this.pictures.size > 0 && <span class="thumb">{shown && <img alt="" src={shown} referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
         <td>{this.number(row.wins!)} – {this.number(row.losses!)}</td>
         <td>{this.number(row.score!, { signDisplay: 'exceptZero' })}</td>
         <td class="strength">{interval(this, row.strength, low, high)}</td>

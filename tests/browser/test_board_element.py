@@ -1,5 +1,6 @@
 """`<ringside-board>` on another site's page: voting, the leaderboard, hours, and what can go wrong."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -130,6 +131,23 @@ async def test_the_first_paint_takes_one_request_before_the_ballot(visited: Visi
         assert len(to_service) == 2
         assert to_service[0].startswith("/graphql?documentId=")
         assert to_service[1] == "/graphql"
+
+
+async def test_a_button_that_is_held_down_votes_once(visited: Visited, browser: Browser) -> None:
+    """The next pair has not been seen yet."""
+    async with visited.page(browser, BOARD % "main") as page:
+        verdicts: list[str] = []
+        page.page.on("request", lambda one: verdicts.extend(re.findall(r'"verdict":"(\w+)"', one.post_data or "")))
+        await corners(page).first.focus()
+        for _ in range(3):
+            await expect(corners(page).first).to_be_enabled()
+            await page.page.keyboard.down("Enter")
+            await expect(progress(page)).not_to_contain_text("0 of")
+        await expect(corners(page).first).to_be_enabled()
+        await page.page.keyboard.up("Enter")
+        await page.page.keyboard.press("ArrowDown")
+        await expect(note(page)).to_have_text("Skipped.")
+        assert verdicts == ["LEFT", "SKIP"]
 
 
 async def test_arrow_keys_vote_only_inside_the_element(visited: Visited, browser: Browser) -> None:
