@@ -29,6 +29,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   /** Whether a guest was refused what members may. */
   private needsMember = false;
   private soon = 0;
+  private reading?: Promise<void>;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'standings', english, css);
@@ -94,7 +95,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private readAgain() {
     clearTimeout(this.soon);
     this.soon = 0;
-    return this.leagueId ? this.showLeague() : this.reload();
+    return (this.reading = this.leagueId ? this.showLeague() : this.reload());
   }
 
   private async showLeague(after: string | null = null) {
@@ -121,15 +122,18 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     void (league ? this.showLeague() : this.reload());
   }
 
-  private async showMore() {
-    if (this.soon) await this.readAgain(); // else further rows would follow the ten of before
-    const { more } = this;
+  /** Further rows. They are asked for anew if the first ones were read again meanwhile, as after a scoring. */
+  private async showMore(): Promise<void> {
+    await (this.soon ? this.readAgain() : this.reading); // else further rows would follow the ten of before
+    const { more, leagueId } = this;
     const last = this.rows!.length;
-    if (this.leagueId) await this.showLeague(more);
+    if (leagueId) await this.showLeague(more);
     else {
       const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season!, after: more }));
       if (answer && more === this.more) this.show(answer.standings, true);
     }
+    const isSame = leagueId === this.leagueId && last === this.rows!.length;
+    if (isSame && this.more && more !== this.more) return this.showMore();
     await this.focus(`tr:nth-child(${last + 1})`);
   }
 

@@ -816,7 +816,10 @@ async def test_a_further_page_of_standings_is_shown_once(visited: Visited, brows
 async def test_standings_that_change_while_they_are_shown_are_shown_with_what_belongs_to_them(
     visited: Visited, browser: Browser
 ) -> None:
-    """The first points of a season bring the reader's own row and the way to further rows; later ones, those rows."""
+    """The first points of a season bring the reader's own row and the way to further rows; later ones, those rows.
+
+    Also if they come, and the first rows are read again, while the further ones are on their way.
+    """
     events = [new_event(visited, "Season", starts=timedelta(days=400)) for _ in range(2)]
     for member in range(24):
         for event, (match, _) in events:
@@ -832,9 +835,13 @@ async def test_standings_that_change_while_they_are_shown_are_shown_with_what_be
         await expect(rows).to_have_count(11)
         await expect(element.locator("tr.own").get_by_role("cell").first).to_have_text("24")
         await expect(more).to_be_visible()
-        score(visited, *events[1])
-        await expect(rows.first.get_by_role("cell").last).to_have_text("2")
-        await more.click()
+        async with held_back(page.page, '"after":"') as held:
+            await more.click()
+            await until(lambda: held, "further rows are asked for")
+            async with page.page.expect_response(lambda one: '"season":"' in f"{one.request.post_data}") as again:
+                score(visited, *events[1])
+            await (await again.value).finished()
+            await expect(rows.first.get_by_role("cell").last).to_have_text("2")
         await expect(rows).to_have_count(21)
 
 
