@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from datastore.dynamo import Table
-from tests.intercepted import Send, intercepted
+from tests.intercepted import Send, intercepted, is_of_request
 
 T = TypeVar("T")
 CALLS = ("get_item", "batch_get_item", "query", "put_item", "update_item", "transact_write_items")
@@ -22,7 +22,7 @@ async def dependent_calls(table: Table, request: Awaitable[T]) -> tuple[T, int]:
 
     async def call(_: str, send: Send) -> Any:
         nonlocal made, sent
-        if _asking.get(None) is asking:
+        if is_of_request() and _asking.get(None) is asking:
             made += 1
             await go_on.wait()
         # Also what the service sends beside requests: this one may join it before it makes its own calls.
