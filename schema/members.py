@@ -292,7 +292,7 @@ class MembersMutation:
         object_type(
             "MemberSuspended",
             "The member is suspended. Every process refuses their mutations within a minute, except `exportMember` "
-            "and `eraseMember` of themselves.",
+            "and `eraseMember` of themselves, and what signing in and out takes.",
             user=(LazyUser, "The member."),
         ),
         show=show_changed,
