@@ -514,7 +514,7 @@ async def test_an_address_is_found_under_an_older_secret(
 
 
 async def test_a_process_that_sends_many_emails_says_when_to_come_back(one_mail: MailingService) -> None:
-    """As a refusal, which a page can show. Whoever comes back as often as it says uses up none of the day's emails."""
+    """As a refusal that a page can show. To try again as often as it says uses up none of the day's emails."""
     confirmations, ada = one_mail.client.services.get(Confirmations), one_mail.client.member("ada")
     most, confirmations.most_sending = confirmations.most_sending, 0
     answers = [await ada.answer(UPDATE_PROFILE, input={"email": ADA}) for _ in range(25)]
