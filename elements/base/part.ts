@@ -88,7 +88,7 @@ export abstract class Part<Data> {
   }
 
   /** Of several answers the one to the latest question counts. */
-  private async showLatest(asked: Promise<Data | null>) {
+  protected async showLatest(asked: Promise<Data | null>) {
     const turn = ++this.turn;
     const answer = await asked;
     if (this.isStopped || turn !== this.turn) return;

@@ -67,7 +67,7 @@ export class Form {
 
   private stored(): Partial<Values> {
     try {
-      return JSON.parse(localStorage.getItem(this.draft!)!) ?? {};
+      return (this.draft && JSON.parse(localStorage.getItem(this.draft)!)) || {};
     } catch {
       return {};
     }

@@ -38,7 +38,7 @@ export default class EventCard extends Part<Data> {
 
   protected arrived(data: Data) {
     const event = 'event' in data ? data.event : data.nextEvent;
-    if (!event && !('event' in data)) return void this.showLast(data);
+    if (!event && !('event' in data)) return void this.showLatest(this.last(data));
     this.setClock(data.now);
     this.viewer = data.viewer;
     this.needsMember = false;
@@ -49,13 +49,17 @@ export default class EventCard extends Part<Data> {
   }
 
   /** While none is to come, people look for how the last one goes. */
-  private async showLast(data: NextEventData) {
-    const turn = ++this.turn;
+  private async last(data: NextEventData): Promise<Data | null> {
     const season = this.host.getAttribute('season');
-    const found = await this.insist(() => this.ringside.ask(LATEST_EVENTS));
-    const last = found?.events.nodes.find((one) => one.season === (season || one.season));
-    const answer = last ? await this.insist(() => this.ringside.ask(LATEST_EVENT, { event: last.id })) : { ...data, event: null };
-    if (answer && turn === this.turn) this.arrived(answer);
+    for (let after: string | null = null; ;) {
+      const found = await this.insist(() => this.ringside.ask(LATEST_EVENTS, { after }));
+      if (!found) return null;
+      const { nodes, pageInfo } = found.events;
+      const last = nodes.find((one) => one.season === (season || one.season));
+      if (last) return this.insist(() => this.ringside.ask(LATEST_EVENT, { event: last.id }));
+      if (!pageInfo.hasNextPage) return { ...data, event: null };
+      after = pageInfo.endCursor;
+    }
   }
 
   /** The next event may be another one than before. */

@@ -57,13 +57,13 @@ def validate_body(text: str) -> str:
 
 
 def validate_title(text: str | None) -> str | None:
-    if text is None or _blank(text):
+    if text is None or (len(text) <= LONGEST_TITLE and _blank(text)):
         return None
     return validate_text(text, "title", LONGEST_TITLE)
 
 
 def validate_text(text: str, name: str, longest: int) -> str:
-    if _blank(text) or len(text) > longest:
+    if len(text) > longest or _blank(text):
         raise InvalidInput(f"A {name} has 1 to {longest:,} characters, and not only blanks.", path=("input", name))
     return text.strip()
 

@@ -410,6 +410,21 @@ async def test_while_no_event_is_to_come_the_last_one_is_shown(visited: Visited,
         await expect(empty.locator(".notice")).to_have_text("No event is coming up. Look in again soon.")
 
 
+async def test_the_last_event_of_a_season_is_shown_however_many_came_after_it(
+    visited: Visited, browser: Browser
+) -> None:
+    """The page of an old season stays on the site for years."""
+    event, _ = new_event(visited, "The oldest", starts=timedelta(days=1500), season="An old season")
+    visited.edit(LOCK_EVENT, event=event)
+    for number in range(21):
+        starts = iso(utc_now() + timedelta(days=1600 + number))
+        visited.edit(CREATE_EVENT, name=f"Newer {number}", season="The season after it", startsAt=starts)
+    tag = '<ringside-event event="next" season="An old season"></ringside-event>'
+    async with visited.page(browser, tag, member="di-abara") as page:
+        element = page.page.locator("ringside-event")
+        await expect(element.get_by_role("heading")).to_have_text("The oldest")
+
+
 async def test_a_guess_that_is_not_saved_is_for_the_question_that_was_asked(visited: Visited, browser: Browser) -> None:
     """An editor asks another one, and then none: picks can be saved, and nobody answers what they did not read."""
     event, _ = new_event(visited, "Asking", starts=timedelta(days=400))
