@@ -287,7 +287,11 @@ export class Events implements Area {
       if (currentTarget.value !== value) this.record(match, currentTarget.value);
     };
     const recording = {
-      onkeydown: (event: any) => { this.isKeyDown = true; if (event.key === 'Enter' && this.isByKeys) take(event); },
+      onkeydown: (event: any) => {
+        this.isKeyDown = true;
+        if (event.key === 'Escape') event.currentTarget.value = value;
+        if (['Enter', 'Escape'].includes(event.key) && this.isByKeys) take(event);
+      },
       onkeyup: () => { this.isKeyDown = false; },
       onchange: (event: any) => { if (this.isKeyDown) this.isByKeys = true; else take(event); },
       onblur: (event: any) => { this.isKeyDown = false; if (this.isByKeys) take(event); },

@@ -170,7 +170,10 @@ async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Vis
 
 
 async def test_a_result_that_the_keyboard_passes_by_is_not_recorded(visited: Visited, browser: Browser) -> None:
-    """The arrow keys choose one after the other: the last one counts with Enter, or once the keyboard is elsewhere."""
+    """The arrow keys choose one after the other: the last one counts with Enter, or once the keyboard is elsewhere.
+
+    With Escape none does.
+    """
     new_event(visited, "Keyed night", "First", "Second")
     page = await opened(visited, browser, "editor", "#/events")
     await page.page.get_by_role("button", name="Keyed night").click()
@@ -178,6 +181,10 @@ async def test_a_result_that_the_keyboard_passes_by_is_not_recorded(visited: Vis
     await expect(page.page.get_by_role("status")).to_contain_text("No predictions are taken")
     recorded: list[str] = []
     page.page.on("request", lambda one: recorded.extend(re.findall(r'"outcome":"(\w+)"', one.post_data or "")))
+    await page.page.get_by_label("Result of First").focus()
+    for key in ("ArrowDown", "ArrowDown", "Escape", "Tab"):
+        await page.page.keyboard.press(key)
+    await expect(page.page.get_by_label("Result of First").locator("option:checked")).to_have_text("none yet")
     for name, last in (("First", "Enter"), ("Second", "Tab")):
         await page.page.get_by_label(f"Result of {name}").focus()
         for key in ("ArrowDown", "ArrowDown", "ArrowDown", last):
