@@ -50,6 +50,7 @@ from datastore.dynamo.errors import (
 from datastore.dynamo.paging import LARGEST_PAGE, PAGE_SIZE, Page, PageRequest, Window, page_of, page_size
 from datastore.dynamo.read_cache import BoundedDict, ReadCache, Reads, SingleFlight, read_each
 from datastore.dynamo.retries import (
+    Again,
     Stale,
     batches,
     check_before_each_attempt,
@@ -58,6 +59,7 @@ from datastore.dynamo.retries import (
     optimistic,
     optimistic_from,
     remaining,
+    repeated,
     within_deadline,
 )
 from datastore.dynamo.table import Table, TableAddress, open_table

@@ -1,7 +1,8 @@
 """Retries of calls until their request's deadline; changes that are made again after a conflict; and work in batches.
 
 The deadline is in a context variable (see `budgets`), so no signature needs it and no call can forget it. Without a
-deadline, as in commands, each call has `DEFAULT_SECONDS`.
+deadline, as in commands, each call has `DEFAULT_SECONDS`. Whatever is tried again goes through `repeated`, emails to a
+mail server included.
 
 **Calls** are repeated after `Passing` errors, with full jitter, until the deadline; after StorageFailed they are not,
 since waiting does not help. No write depends on being sent only once: a change that must count once has a record of its
@@ -76,45 +77,87 @@ async def within_deadline(shared: Awaitable[T]) -> T:
         raise errors.DeadlineExceeded("the request's time was used up; last: it waited for shared work") from None
 
 
+class Again(Exception):
+    """An attempt failed that may succeed if it is made again."""
+
+    def __init__(self, failure: Exception) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+        """What it means if it is not."""
+
+
+async def repeated(attempt: Callable[[], Awaitable[T]], pauses: Iterable[float], time_left: Callable[[], float]) -> T:
+    """What an attempt returns; it is made again after `Again`, as long as there are pauses and time. Otherwise Again.
+
+    Each pause has full jitter: what is repeated at the same moment would conflict again.
+    """
+    for longest in pauses:
+        try:
+            return await attempt()
+        except Again:
+            wait = random.uniform(0, longest)  # noqa: S311 - spreads load, hides nothing
+            if wait >= time_left():
+                raise
+        await asyncio.sleep(wait)
+    return await attempt()
+
+
 async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
     """The answer of a call, which is repeated until the deadline."""
     budget, check, now = current(), _check.get(), asyncio.get_running_loop().time
     otherwise = now() + DEFAULT_SECONDS
-    pause, doubtful = _FIRST_PAUSE, False
+    doubtful = False
     last: errors.Passing | None = None
-    while True:
+
+    def ends() -> float:
+        return otherwise if budget.ends == inf else budget.ends  # others may have joined, who have more time
+
+    async def attempt() -> T:
+        nonlocal doubtful, last
         check()
-        ends = otherwise if budget.ends == inf else budget.ends
         try:
-            async with asyncio.timeout_at(ends):
+            async with asyncio.timeout_at(ends()):
                 return await call(*arguments, **parameters)
         except Exception as error:
-            failure = errors.dynamo_error(error) or error
-            if isinstance(failure, errors.ConditionFailed):
-                raise errors.ConditionFailed(failure.failures, doubtful=doubtful) from None
-            if isinstance(failure, errors.StorageFailed):
-                _log_failure(failure)
-            if not isinstance(failure, errors.Passing) or isinstance(failure, errors.StorageFailed):
-                if failure is error:
-                    raise
-                raise failure from error
+            failure = _passing(error, doubtful=doubtful)
             # The failure of the attempt before says more than that the deadline ended this one.
             if not (isinstance(error, TimeoutError) and isinstance(last, errors.EngineUnavailable)):
                 last = failure
-        doubtful = doubtful or isinstance(failure, errors.EngineUnavailable)
-        # Full jitter: repeats at the same moment would conflict again.
-        wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
-        ends = otherwise if budget.ends == inf else budget.ends  # others may have joined, who have more time
-        if now() + wait >= ends:
-            _log_failure(last)
-            if isinstance(last, errors.EngineUnavailable):
-                raise errors.DeadlineExceeded(f"the request's time was used up; last: {last}") from last
-            raise last
-        await asyncio.sleep(wait)
+            doubtful = doubtful or isinstance(failure, errors.EngineUnavailable)
+            raise Again(last) from error
+
+    try:
+        return await repeated(attempt, _pauses(), lambda: ends() - now())
+    except Again as given_up:
+        failure = given_up.failure
+        _log_failure(failure)
+        if isinstance(failure, errors.EngineUnavailable):
+            raise errors.DeadlineExceeded(f"the request's time was used up; last: {failure}") from failure
+        raise failure from None
+
+
+def _passing(error: Exception, *, doubtful: bool) -> errors.Passing:
+    """The failure that an error means, after which the call is repeated. What it is not repeated after is raised."""
+    failure = errors.dynamo_error(error) or error
+    if isinstance(failure, errors.ConditionFailed):
+        raise errors.ConditionFailed(failure.failures, doubtful=doubtful) from None
+    if isinstance(failure, errors.StorageFailed):
+        _log_failure(failure)
+    elif isinstance(failure, errors.Passing):
+        return failure
+    if failure is error:
+        raise error
+    raise failure from error
+
+
+def _pauses() -> Iterator[float]:
+    pause = _FIRST_PAUSE
+    while True:
+        yield pause
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def _log_failure(failure: errors.DynamoError) -> None:
+def _log_failure(failure: Exception) -> None:
     reason, now = f"{type(failure).__name__}: {failure}", time.monotonic()
     if now - _logged.get(reason, -_LOG_SECONDS) >= _LOG_SECONDS:
         _logged[reason] = now
@@ -127,7 +170,7 @@ S = TypeVar("S")
 
 ATTEMPTS = 32
 """With all pauses they take some seven seconds."""
-_PAUSES = [min(0.02 * 2**attempt, 0.5) for attempt in range(ATTEMPTS)]
+_PAUSES = [min(0.02 * 2**attempt, 0.5) for attempt in range(ATTEMPTS - 1)]
 
 
 class Stale(Exception):
@@ -145,21 +188,22 @@ async def optimistic_from(
     known: S, read: Callable[[], Awaitable[S]], change: Callable[[S], Awaitable[T]], *, idempotent: bool = False
 ) -> T:
     """The same, where the first attempt is made from what is known already."""
-    state = known
-    for pause in _PAUSES:
+    is_known = True
+
+    async def attempt() -> T:
+        nonlocal is_known
+        state, is_known = known if is_known else await read(), False
         try:
             return await change(state)
-        except Stale:
-            pass
-        except errors.ConditionFailed as failed:
-            if failed.doubtful and not idempotent:
+        except (Stale, errors.ConditionFailed) as conflict:
+            if isinstance(conflict, errors.ConditionFailed) and conflict.doubtful and not idempotent:
                 raise
-        wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
-        if wait >= remaining():
-            break
-        await asyncio.sleep(wait)
-        state = await read()
-    raise Conflict("Others are changing this all the time. Try again in a moment.", retry_after=1.0)
+            raise Again(conflict) from None
+
+    try:
+        return await repeated(attempt, _PAUSES, remaining)
+    except Again:
+        raise Conflict("Others are changing this all the time. Try again in a moment.", retry_after=1.0) from None
 
 
 # ── concurrency ──

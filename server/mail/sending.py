@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 import structlog
 
-from datastore.dynamo import DynamoError
+from datastore.dynamo import Again, DynamoError, repeated
 from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people.confirmations import SentEmail, SentEmails
 from datastore.refusals import Refusal
@@ -42,7 +42,7 @@ _TIMEOUT_OF_REQUEST = 10.0
 """For each step of an email that somebody waits for."""
 _GOODBYE = 1.0
 _ATTEMPTS = 3
-_PAUSE = 1.0
+_PAUSE = 2.0
 _TEMPORARY = range(400, 500)
 _log = structlog.get_logger("ringside.mail")
 T = TypeVar("T")
@@ -124,15 +124,12 @@ class SmtpTransport:
         await self._repeated(unit, deadline)
 
     async def _repeated(self, step: Callable[[], Awaitable[T]], deadline: float) -> T:
-        """What a step returns, tried again after a temporary failure while attempts and time are left."""
-        for attempt in range(1, self._attempts + 1):
-            try:
-                return await step()
-            except _TemporaryFailure as failure:
-                if attempt == self._attempts or asyncio.get_running_loop().time() + self.timeout > deadline:
-                    raise failure.last from None
-            await asyncio.sleep(self._pause * attempt)
-        raise AssertionError  # the loop returns or raises
+        """What a step returns. It is tried again if certainly nothing was sent, but the server may take it later."""
+        time, pauses = asyncio.get_running_loop().time, (self._pause * n for n in range(1, self._attempts))
+        try:
+            return await repeated(step, pauses, lambda: deadline - self.timeout - time())
+        except Again as failed:
+            raise failed.failure from None
 
     @asynccontextmanager
     async def _connection(self, deadline: float) -> AsyncIterator[aiosmtplib.SMTP]:
@@ -141,7 +138,7 @@ class SmtpTransport:
         self._in_use += 1
         try:
             yield connection
-        except (_TemporaryFailure, EmailRejected):
+        except (Again, EmailRejected):
             raise
         except BaseException:
             connection.close()
@@ -170,7 +167,7 @@ class SmtpTransport:
         opening.add_done_callback(self._opened)
         try:
             return await opening
-        except _TemporaryFailure:
+        except Again:
             if self._opening:  # these may be all that the server takes
                 await asyncio.wait(self._opening)
             taken = self._in_use + len(self._idle)
@@ -215,7 +212,7 @@ class SmtpTransport:
             connection.close()
             reason = f"The mail server {self.host}:{self._port} cannot be used: {_describe(error)}"
             unreachable = ServerUnreachable(reason)
-            raise (unreachable if _is_permanent(error) else _TemporaryFailure(unreachable)) from None
+            raise (unreachable if _is_permanent(error) else Again(unreachable)) from None
         return connection
 
     async def close(self) -> None:
@@ -240,18 +237,9 @@ def _is_permanent(error: BaseException) -> bool:
     return refused or isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError)
 
 
-class _TemporaryFailure(Exception):
-    """Certainly not sent, but it may be tried again: the server is busy, or an idle connection was closed."""
-
-    def __init__(self, last: EmailRejected | ServerUnreachable) -> None:
-        super().__init__(str(last))
-        self.last = last
-        """What it means if it is not tried again."""
-
-
 def _refused(error: aiosmtplib.SMTPResponseException) -> Exception:
     rejected = EmailRejected(_describe(error))
-    return _TemporaryFailure(rejected) if error.code in _TEMPORARY else rejected
+    return Again(rejected) if error.code in _TEMPORARY else rejected
 
 
 async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline: float, last_step: float) -> None:
@@ -278,7 +266,7 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
         reason = _describe(error)
-        raise (DeliveryUnknown(reason) if handed_over else _TemporaryFailure(EmailRejected(reason))) from None
+        raise (DeliveryUnknown(reason) if handed_over else Again(EmailRejected(reason))) from None
 
 
 async def _or_close(connection: aiosmtplib.SMTP, command: Awaitable[object]) -> None:
