@@ -297,3 +297,11 @@ async def read_results_of_day(table: Table, day: date, add: Callable[[QuizResult
             add(record)
 
     await asyncio.gather(*(read_shard(shard) for shard in range(SHARDS)))
+
+
+async def read_results(
+    table: Table, results: Sequence[QuizResult | Sentence]
+) -> Sequence[QuizResult | Sentence | None]:
+    """These results and sentences as they are stored now; None for those that are not. Consistent."""
+    keys = [QUIZ.item_key(one) if isinstance(one, QuizResult) else SENTENCE.item_key(one) for one in results]
+    return await table.get_many(keys, consistent=True)

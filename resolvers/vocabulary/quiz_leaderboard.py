@@ -7,7 +7,6 @@ A day's leaderboard is built from all of the day's results and kept for two seco
 building it took. The process's own writes are added to it at once.
 """
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -64,6 +63,9 @@ class QuizLeaderboard:
         self._discarded: set[str] = set()
         self._sums: dict[tuple[str, Selection], _Sum] = {}
         self._ranked: dict[Selection, tuple[list[str], list[QuizStanding]]] = {}
+
+    def __contains__(self, result: QuizResult | Sentence) -> bool:
+        return result.node_key in self._counted
 
     def add(self, result: QuizResult | Sentence) -> None:
         """Count a result. A result that was counted before, or discarded, changes nothing."""
@@ -126,12 +128,9 @@ class QuizLeaderboards:
     """The leaderboards of the days that were requested lately."""
 
     def __init__(self, services: Services) -> None:
-        self.overlay_seconds = 60.0
-        """For so long a result is shown that this process wrote, even if the index does not list it: it may be behind.
-        After that, a result that the index does not list was removed, maybe by another process."""
         self._services = services
         self.days = services.cache.each("quiz_leaderboards", self._build, age=SECONDS, most=_MAX_DAYS, built=True)
-        self._written: BoundedDict[str, tuple[float, QuizResult | Sentence]] = BoundedDict(_MAX_WRITTEN)
+        self._written: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MAX_WRITTEN)
         self._deleted: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MAX_WRITTEN)
 
     async def load(self, on: date) -> QuizLeaderboard:
@@ -142,7 +141,7 @@ class QuizLeaderboards:
 
     def add_written(self, result: QuizResult | Sentence) -> None:
         """Count a result that this process has just written, also in leaderboards that are being built."""
-        self._written[result.node_key] = (time.monotonic(), result)
+        self._written[result.node_key] = result
         if (built := self.days.known(result.date, inf)) is not None:
             built.add(result)
 
@@ -154,13 +153,17 @@ class QuizLeaderboards:
             built.discard(deleted)
 
     async def _build(self, on: date) -> QuizLeaderboard:
-        began = time.monotonic()
-        leaderboard = QuizLeaderboard()
-        await learning.read_results_of_day(self._services.table, on, leaderboard.add)
+        leaderboard, table = QuizLeaderboard(), self._services.table
+        await learning.read_results_of_day(table, on, leaderboard.add)
+        # The index may be behind; or another process has removed what it does not list.
+        unlisted = [result for result in self._written.values() if result.date == on and result not in leaderboard]
+        for result, stored in zip(unlisted, await learning.read_results(table, unlisted), strict=True):
+            if stored is None:
+                self._written.pop(result.node_key, None)
+        for result in self._written.values():
+            if result.date == on:
+                leaderboard.add(result)
         for deleted in self._deleted.values():
             if deleted.date == on:
                 leaderboard.discard(deleted)
-        for written_at, result in self._written.values():
-            if result.date == on and began < written_at + self.overlay_seconds:
-                leaderboard.add(result)
         return leaderboard
