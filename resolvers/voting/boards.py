@@ -28,7 +28,8 @@ ContenderId = Annotated[str, NodeOf("Contender")]
 
 PREVIEW_RATE = "120/minute"
 """Pictures that one editor may preview in each process: each takes up to a tenth of a second."""
-_CONTENDER_KEY = re.compile(r"([a-z0-9-]{1,64})/(0|[1-9][0-9]{0,5})")
+_CONTENDER_KEY = re.compile(r"([a-z0-9-]{1,64})/(0|[1-9][0-9]{0,3})")
+"""A board has at most 10,000 contenders: there are no results to read of others."""
 
 
 def parse_contender_key(key: str) -> tuple[str, int] | None:

@@ -15,6 +15,7 @@ from datastore.values.seal import Seal
 from datastore.voting.boards import BOARD, DEFAULT_RATE, Board, read_board_with_marks, reshard, shard_count
 from datastore.voting.contenders import CONTENDER, RESULTS, Contender, Counts, ResultsBlock
 from resolvers.requests.context import Services, utc_now
+from resolvers.values.node_ids import node_id
 from resolvers.voting.settling import BoardCache
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
@@ -112,6 +113,15 @@ async def planted(table: Table, size: int) -> None:
     await table.write_many(CONTENDER.put(row) for row in rows)
     await table.write_many(RESULTS.put(ResultsBlock.of("main", block, counts)) for block in range(-(-size // 256)))
     await table.write(BOARD.put(Board("main", "Main", now, size=size, contender_changes=size)))
+
+
+async def test_an_id_of_no_contender_troubles_nobody_who_asks_at_the_same_time(one_client: Client) -> None:
+    """What several requests read together is read for each of them, whatever the others ask for."""
+    await add_contenders(one_client, "a", "b")
+    asked = """query ($a: ID!, $b: ID!, $c: ID!) {
+      a: contender(id: $a) { name wins } b: contender(id: $b) { name } c: contender(id: $c) { name } }"""
+    ids = {name: node_id("Contender", f"main/{ordinal}") for name, ordinal in (("a", 0), ("b", 25_600), ("c", 999_999))}
+    assert await one_client.ask(asked, **ids) == {"a": {"name": "a", "wins": 0}, "b": None, "c": None}
 
 
 async def test_a_leaderboard_of_two_thousand_costs_two_steps(one_client: Client, one_table: Table) -> None:
