@@ -258,15 +258,13 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     cached, latest = await asyncio.gather(
         board_cache(ctx).boards.load(board), votes.read_latest_vote(ctx.table, voter, board)
     )
-    if latest is not None and latest.continued_by is not None:
-        raise NotSignedIn("Sign in to go on.")
     number = latest.number + 1 if latest else 1
     current, found = cached.board if cached else None, None
     if current is not None:
-        found = await _draw(ctx, latest, await _electors_contenders(ctx, current), (voter, board, number))
+        found = await _draw(ctx, latest, await _electors_contenders(ctx, current, latest), (voter, board, number))
     if current is None or found is None:
         current = await _load_board_now(ctx, board)
-        contenders = await _electors_contenders(ctx, current)
+        contenders = await _electors_contenders(ctx, current, latest)
         found = await _draw(ctx, latest, contenders, (voter, board, number), is_current=True)
     if found is None:
         raise Exhausted
@@ -297,9 +295,11 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     )
 
 
-async def _electors_contenders(ctx: Context, board: Board) -> EligibleContenders:
-    """What can be drawn by a viewer who may vote."""
+async def _electors_contenders(ctx: Context, board: Board, latest: Vote | None) -> EligibleContenders:
+    """What can be drawn by a viewer who may vote, and whose walk no member has continued."""
     require_may_vote(board, ctx.now(), await joined_at(ctx, board), ("input", "board"))
+    if latest is not None and latest.continued_by is not None:
+        raise NotSignedIn("Sign in to go on.")
     return board.eligible
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from datastore.dynamo import Table
+from datastore.dynamo import Table, iso
 from datastore.voting.votes import VOTE, PairVerdict, read_latest_vote
 from resolvers.requests.context import Role, utc_now
 from resolvers.voting.ballots import open_visit, sign_visit
@@ -19,6 +19,7 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.intercepted import intercepted
 from tests.jobs import ended
+from tests.queries import UPDATE_BOARD
 from tests.sign_in import in_session, on_page
 from tests.voting import add_contenders, settle_votes
 from tests.voting import vote as cast
@@ -89,6 +90,17 @@ async def test_a_member_goes_on_where_the_visitor_was(api: Client) -> None:
     editor = api.member("editor", Role.EDITOR)
     assert (await editor.ask(VOID, voter=me["user"]["id"]))["votesRemoved"] == 6
     assert await breaches_in(api.services) == []
+
+
+async def test_nobody_is_asked_to_sign_in_for_a_vote_that_is_over(api: Client) -> None:
+    """A visitor whose walk a member has continued is told that it is over."""
+    (page, visit), ada = await a_visit(api), at_shop(api.member("ada"))
+    await vote(page)
+    await ada.ask(CONTINUE, visit=visit)
+    over = utc_now() + timedelta(minutes=1)
+    await api.member("editor", Role.EDITOR).ask(UPDATE_BOARD, input={"slug": "main", "closesAt": iso(over)})
+    api.services.clock = lambda: over
+    assert await page.code(DRAW) == "LOCKED"
 
 
 async def test_both_stay_counted_where_the_member_has_voted_before(api: Client) -> None:
