@@ -7,13 +7,14 @@
 | a page of suspects    | Query gsi1 SUSPECTS#<board>#<job>, up to a probability                   | 1               |
 | whom a pseudonym means | Query gsi2 SUSPECT#<board>#<pseudonym>                                  | 1               |
 | store suspects        | BatchWrite VOTER#<voter>#<board> SUSPECT#<job>; BatchGet a vote of each | 1 for 25; 100 |
+| forget an earlier run | Query gsi1 SUSPECTS#<board>#<job>; BatchWrite                            | 1; 1 for 25     |
 | show what was found   | UpdateItem of the search, if its job is still the latest                 | 1               |
 
 A suspect lies with the voter's votes, so erasing the voter deletes it. One whose votes were deleted during the search
 is not kept. All of it is removed after 30 days.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -38,6 +39,10 @@ class SuspectSearch:
     computed_at: datetime | None = None
     votes: int = 0
     voters: int = 0
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether what it has found is removed by now."""
+        return self.computed_at is not None and self.computed_at + LIFETIME <= now
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,12 @@ async def show_search(table: Table, board: str, job: str, now: datetime, votes: 
     """Show what a job has found, unless a later one has begun."""
     values = {"shown": job, "computed_at": now, "votes": votes, "voters": voters}
     await table.try_write(SEARCH.update(SEARCH.at(board=board), values=values, when=where(job=job)))
+
+
+async def delete_others(table: Table, board: str, job: str, found: Collection[str]) -> None:
+    """Delete what an interrupted run of a job stored of voters who are not among those that it finds now."""
+    stored = table.iterate(SUSPECT.on("gsi1", board=board, job=job))
+    await table.write_many([SUSPECT.delete(SUSPECT.item_key(each)) async for each in stored if each.voter not in found])
 
 
 async def store_suspects(table: Table, suspects: Sequence[Suspect]) -> int:

@@ -84,6 +84,7 @@ async def find_suspects_job(services: Services, run: JobRun) -> str:
     found = [_suspect(services.seal, run.job, board, place, each) for place, each in enumerate(read)]
     run.total = len(found)
     kept = 0
+    await store.delete_others(services.table, board, run.job.id, {each.voter for each in found})
     for batch in chunks(found, _STORED_AT_ONCE):
         kept += await store.store_suspects(services.table, batch)
         run.done = kept

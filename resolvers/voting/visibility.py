@@ -305,7 +305,7 @@ async def suspects_page(ctx: Context, board: str, at_most: float, window: Window
     search = await suspect_store.read_search(ctx.table, board)
     shown = search.shown if search else None
     request = window.open(f"suspects {board}\n{shown or ''}\n{at_most!r}")
-    if search is None or shown is None:
+    if search is None or shown is None or search.is_over(ctx.now()):
         return SuspectPage.cut((), request)
     page = await suspect_store.read_suspects_page(ctx.table, board, shown, at_most, request)
     suspects = [_shown_suspect(each) for each in page.nodes]

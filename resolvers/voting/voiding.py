@@ -51,7 +51,7 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     await require_board(ctx, board)
     wanted = {
         "board": board,
-        "voter": _parse_voter(voter, "voter"),
+        "voter": await _voter_named(ctx, board, voter, "voter"),
         "same_address": "yes" if same_address else "",
         "actor": ctx.unit.actor or "",
     }
@@ -151,12 +151,14 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
     await require_board(ctx, board)
     if not 1 <= len(voters) <= MOST_VOTERS:
         raise InvalidInput(f"Name 1 to {MOST_VOTERS} voters.", path=("input", "voters"))
-    named = tuple(sorted(set(await gather_or_cancel(_voter_named(ctx, board, voter) for voter in voters))))
+    named = tuple(sorted(set(await gather_or_cancel(_voter_named(ctx, board, voter, "voters") for voter in voters))))
     digest = store.voters_digest(board, named)
 
     async def begin(earlier: Voiding | None) -> Job:
         if found := await _same_voiding(ctx, earlier, named):
             return found
+        if earlier and await _is_restoring(ctx, earlier):
+            raise Conflict("These votes are being restored. Wait until that job has ended.", path=("input", "voters"))
         job = new_job(ctx, VOID_VOTERS, _input_of(ctx, board, named), role=Role.EDITOR)
         jobs = {**(earlier.jobs if earlier else {}), job.id: ""}
         version = earlier.version + 1 if earlier else 1
@@ -167,16 +169,14 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
     return await optimistic(lambda: store.read_voiding(ctx.table, digest), begin, idempotent=True)
 
 
-async def _voter_named(ctx: Context, board: str, text: str) -> str:
+async def _voter_named(ctx: Context, board: str, text: str, argument: str) -> str:
     """The voter whom an editor names, by the pseudonym of a suspect or by an id."""
-    voter = _parse_voter(text, "voters")
+    voter = _parse_voter(text, argument)
     if not voter.startswith(PSEUDONYM):
         return voter
     found = await voter_of(ctx.table, board, voter)
     if found is None:
-        raise NotFound(
-            "One of these is no suspect of this board now. Ask for `suspects` again.", path=("input", "voters")
-        )
+        raise NotFound("This is no suspect of this board now. Ask for `suspects` again.", path=("input", argument))
     return found
 
 
@@ -190,6 +190,13 @@ async def _same_voiding(ctx: Context, earlier: Voiding | None, voters: Sequence[
     if not job.is_running and await any_has_counted_vote(ctx.table, voters, earlier.board):
         return None
     return replace(job, input={})
+
+
+async def _is_restoring(ctx: Context, voiding: Voiding) -> bool:
+    """Whether a job restores what was voided last: it would restore what is passed over as void."""
+    restoring = voiding.jobs[voiding.latest]
+    job = await job_store.read_job(ctx.table, restoring) if restoring else None
+    return job is not None and job.is_running
 
 
 def _input_of(ctx: Context, board: str, voters: Sequence[str]) -> dict[str, str]:

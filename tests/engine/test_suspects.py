@@ -1,18 +1,19 @@
 """Looking for suspects over the API: a job, what it shows, and voiding whom it found."""
 
 import asyncio
+from datetime import timedelta
 from random import Random
 from typing import Any
 
 from datastore.dynamo import Table
-from resolvers.requests.context import Role
+from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.erasing import ERASE, admin
 from tests.jobs import ended
-from tests.queries import CAST_VOTE, CREATE_BOARD, DRAW_MATCHUP, mutation
+from tests.queries import CAST_VOTE, CREATE_BOARD, DRAW_MATCHUP, VOID_VOTER, mutation
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
 
 FIND = mutation("findSuspects", "SuspectsSought", "job { id kind }")
@@ -144,6 +145,30 @@ async def test_an_erased_voter_is_a_suspect_no_more(client: Client) -> None:
     await ended(admin(client), erased["job"]["id"])
     assert (await found(client))["nodes"] == []
     assert await editor(client).code(VOID, input={"board": "main", "voters": [suspect["voter"]]}) == "NOT_FOUND"
+
+
+async def test_a_suspect_s_votes_are_voided_with_those_of_their_addresses(client: Client) -> None:
+    """`voidVoter` takes the pseudonym, too, and nobody's is no voter with nothing to void."""
+    await add_contenders(client, *(f"contender {number}" for number in range(9)))
+    await click_left(client, "bot")
+    await settle_votes(client)
+    await sought(client)
+    [suspect] = (await found(client))["nodes"]
+    voided = await editor(client).ask(VOID_VOTER, input={"voter": suspect["voter"], "sameAddress": True})
+    assert voided["votesRemoved"] == 30
+    refused = await editor(client).ask(VOID_VOTER, input={"voter": f"suspect.{'0' * 32}"})
+    assert (refused["code"], refused["path"]) == ("NOT_FOUND", ["input", "voter"])
+
+
+async def test_a_search_of_a_month_ago_shows_nothing(client: Client) -> None:
+    """What it found has been removed: there is not "nobody" among the votes."""
+    await add_contenders(client, *(f"contender {number}" for number in range(9)))
+    await click_left(client, "bot")
+    await sought(client)
+    assert (await found(client))["votesSeen"] == 30
+    client.services.clock = lambda: utc_now() + timedelta(days=30)
+    answer = await found(client)
+    assert (answer["computedAt"], answer["votesSeen"], answer["nodes"]) == (None, 0, [])
 
 
 async def test_who_may_not_look_for_suspects_is_refused(client: Client) -> None:

@@ -23,7 +23,7 @@ from tests.erasing import ERASE, admin
 from tests.intercepted import Send, intercepted
 from tests.jobs import ended, run_of, work_on
 from tests.killed import Killed, killed_at
-from tests.queries import BOARD_COUNTS, SUSPEND, mutation
+from tests.queries import BOARD_COUNTS, SUSPEND, VOID_VOTER, mutation
 from tests.voting import add_contenders, assert_consistent, editor, vote
 
 FIND = mutation("findSuspects", "SuspectsSought", "job { id }")
@@ -93,6 +93,18 @@ async def test_a_search_that_was_killed_lists_each_suspect_once(one_client: Clie
     assert answer["votesSeen"] == CLICKS * len(BOTS)
     assert [each["votes"] for each in answer["nodes"]] == [CLICKS] * len(BOTS)
     assert len({each["voter"] for each in answer["nodes"]}) == len(BOTS)
+
+
+async def test_a_search_that_is_repeated_lists_nobody_whom_only_its_first_run_found(one_client: Client) -> None:
+    """Somebody's votes are voided between the two."""
+    await clicked(one_client)
+    job = await waiting(one_client, FIND, board="main")
+    run = await run_of(one_client.services, job)
+    with killed_at(one_client.services.table, 1), pytest.raises(Killed):
+        await JOB_KINDS[FIND_SUSPECTS](one_client.services, run)
+    await editor(one_client).ask(VOID_VOTER, input={"voter": BOTS[-1]})
+    assert (await work_on(one_client.services, job)).state is JobState.DONE
+    assert len((await found(one_client))["nodes"]) == len(BOTS) - 1
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ import asyncio
 from datetime import timedelta
 
 from datastore.dynamo import Table
+from resolvers.jobs.running import JobRunner
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
+from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -143,6 +145,20 @@ async def test_a_job_that_voids_the_same_votes_at_the_same_time_cannot_bring_the
     assert (await ended(editor(client), await restore(client, jobs[0])))["message"] == "Votes restored: 0."
     await assert_consistent(client)
     assert (await client.ask(BOARD))["board"]["votes"] == 9
+
+
+async def test_what_is_being_restored_is_not_voided_at_the_same_time(client: Client) -> None:
+    """The voiding would pass over what is void still, and the restoring would bring it back afterwards."""
+    await voted(client)
+    job = await void(client, "ada")
+    await ended(editor(client), job)
+    client.services.get(JobRunner).start({})  # nobody works on what begins now
+    restoring = await restore(client, job)
+    refused = await editor(client).ask(VOID, input={"board": "main", "voters": ["ada"]})
+    assert (refused["code"], refused["path"]) == ("CONFLICT", ["input", "voters"])
+    client.services.get(JobRunner).start(JOB_KINDS)
+    await ended(editor(client), restoring)
+    assert (await ended(editor(client), await void(client, "ada")))["message"] == "Votes voided: 3."
 
 
 async def test_a_voiding_is_restorable_for_a_day(client: Client) -> None:
