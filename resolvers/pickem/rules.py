@@ -29,7 +29,7 @@ from datastore.refusals import InvalidInput, RateLimited
 from datastore.values.folding import in_form, is_stream_safe
 from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import Context, Unset, parse_given
-from resolvers.values.texts import LINE, is_line, parse_image_address, parse_line
+from resolvers.values.texts import LINE, is_line, parse_image_address, parse_line, single_spaced
 
 # ── codes of leagues ──
 
@@ -37,6 +37,7 @@ _CONSONANTS = "bdfgklmrstvz"
 _VOWELS = "aeiou"
 _GROUPS, _SYLLABLES = 3, 3
 _LEFT_OUT = ("Zs", "Pd", "Cc", "Cf")
+_LONGEST_TYPED = 200
 """Spaces, hyphens and dashes, ends of lines, and what is invisible: a code may come out of any other program."""
 _KIND = "CODES"
 PER_MEMBER = Rate(30, 3600)
@@ -56,6 +57,8 @@ def spelled(code: str) -> str:
 
 def parse_code(text: str) -> str | None:
     """A code as somebody typed it; None if there is no such code."""
+    if len(text) > _LONGEST_TYPED:
+        return None
     code = "".join(letter for letter in text.lower() if unicodedata.category(letter) not in _LEFT_OUT)
     is_code = len(code) == 2 * _GROUPS * _SYLLABLES and set(code[::2]) <= set(_CONSONANTS)
     return code if is_code and set(code[1::2]) <= set(_VOWELS) else None
@@ -257,7 +260,7 @@ def _validate_description(text: str) -> str:
 
 
 def _validate_place(text: str) -> str:
-    place = " ".join(text.split())
+    place = single_spaced(text, LONGEST_PLACE)
     if not is_line(place, LONGEST_PLACE):
         raise InvalidInput(
             f"A place has 1 to {LONGEST_PLACE} characters, {LINE}; null for none.", path=("input", "place")
@@ -266,7 +269,7 @@ def _validate_place(text: str) -> str:
 
 
 def validate_season(text: str, *path: str) -> str:
-    season = " ".join(text.split())
+    season = single_spaced(text, LONGEST_SEASON)
     if is_stream_safe(season):
         season = in_form("NFC", season)  # some devices type an accent apart from its letter
     if not is_line(season, LONGEST_SEASON) or "#" in season:

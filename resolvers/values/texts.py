@@ -27,6 +27,8 @@ _RESERVED = (0x2065, *range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE1000))
 FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(map(chr, (*_SELECTORS, *_RESERVED)))
 """Characters that show nothing, although they are printable or not known here."""
 
+_MOST_BLANKS = 20
+"""A line may be given with blanks that make it so many times as long."""
 LONGEST_ADDRESS = 2000
 ADDRESS_CHARACTERS = re.compile(r"[!#-;=?-\[\]_a-z~]+")
 """Printable ASCII without quotes, angle brackets, braces and the backslash, which browsers take for a slash."""
@@ -53,9 +55,14 @@ def is_line(text: str, longest: int) -> bool:
     return seen and is_stream_safe(text)
 
 
+def single_spaced(text: str, longest: int) -> str:
+    """A text with single spaces; nothing for one that is so long that to look at it would take its time."""
+    return " ".join(text.split()) if len(text) <= _MOST_BLANKS * longest else ""
+
+
 def parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> str:
     """One line, with single spaces. `subject` begins the refusal's message."""
-    line = " ".join(text.split())
+    line = single_spaced(text, longest)
     if not is_line(line, longest):
         raise InvalidInput(f"{subject} has 1 to {longest} characters, {LINE}.", path=path)
     return line

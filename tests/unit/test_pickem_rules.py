@@ -1,7 +1,9 @@
 """The rules of the game, and the arithmetic of ranks."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from time import process_time
 from typing import Any
 
 import orjson
@@ -111,6 +113,22 @@ def test_a_shard_is_read_for_its_share_and_some_more() -> None:
     assert shard_limit(21, 4) == 14
     assert shard_limit(2, 4) == 2
     assert shard_limit(101, 1) == 101
+
+
+def test_what_is_far_too_long_for_a_name_is_not_looked_at() -> None:
+    """Each letter of it stands for eighteen. To look at one such megabyte took as long as hundreds of requests."""
+    longest, endless = "\ufdfa" * 800, "\ufdfa" * 349_000
+    for subject in (rules.validate_season, rules.validate_name):
+        assert _processor_seconds(subject, endless) < 100 * _processor_seconds(subject, longest)
+    assert rules.parse_code("-" * 1_000_000) is None
+    assert rules.validate_season("  the \n season   of  " + " " * 200 + "2026 ") == "the season of 2026"
+
+
+def _processor_seconds(refused: Callable[[str], object], text: str) -> float:
+    began = process_time()
+    with pytest.raises(InvalidInput):
+        refused(text)
+    return process_time() - began
 
 
 def test_an_exported_season_file_is_imported_unchanged() -> None:
