@@ -32,6 +32,8 @@ async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[vis
     if window.cursor is None:
         reading = cache.with_prefetched_profiles(f"standings of {name}", reading)
     page, (season_record, histogram) = await asyncio.gather(reading, cache.season_ranks(name))
+    if not histogram.total:
+        return Page[visibility.StandingView].cut((), page.request).counted(0)
     return page.map([visibility.show_ranked(standing, histogram) for standing in page.nodes]).counted(
         season_record.members
     )
@@ -43,9 +45,8 @@ async def user_standings(ctx: Context, profile: Profile, /) -> list[visibility.S
     member = await cache.members.load((profile.user, None))
     standings = member.standings if member else ()
     seasons = await asyncio.gather(*(cache.season_ranks(standing.season) for standing in standings))
-    return [
-        visibility.show_ranked(standing, histogram) for standing, (_, histogram) in zip(standings, seasons, strict=True)
-    ]
+    shown = map(visibility.show_ranked, standings, (histogram for _, histogram in seasons))
+    return [standing for standing in shown if standing is not None]
 
 
 async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> visibility.StandingView | None:
@@ -79,7 +80,8 @@ async def standings_changed(
     async def read_rows(number: int) -> list[visibility.StandingView]:
         page = await read_standings_page(services.table, name, Window(number, services.seal))
         _, histogram = await cache.season_ranks(name)
-        return [visibility.show_ranked(standing, histogram) for standing in page.nodes]
+        shown = (visibility.show_ranked(standing, histogram) for standing in page.nodes)
+        return [standing for standing in shown if standing is not None]
 
     async for rows in services.live.rows(("standings", name), read_rows, size, ctx.address):
         yield list(rows)

@@ -212,8 +212,9 @@ def show_standing(standing: Standing, rank: int) -> StandingView:
     )
 
 
-def show_ranked(standing: Standing, histogram: Histogram) -> StandingView:
-    return show_standing(standing, histogram.rank(standing.points))
+def show_ranked(standing: Standing, histogram: Histogram) -> StandingView | None:
+    """A standing with its rank; None while the first event of its season is being scored: nobody was counted yet."""
+    return show_standing(standing, histogram.rank(standing.points)) if histogram.total else None
 
 
 # ── leagues ──

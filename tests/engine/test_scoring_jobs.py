@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from tests.queries import EVENT_BY_ID, UPDATE_EVENT
 from tests.queries import SCORE_EVENT as SCORE
 from tests.queries import UNSCORE_EVENT as UNSCORE
 from tests.season import EventEditor, submit
+from tests.waiting import until
 
 MEMBERS = 30
 
@@ -75,6 +77,26 @@ async def held_up(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 async def points(client: Client) -> list[int]:
     await client.caught_up("the standings list every member")
     return [row["points"] for row in (await EventEditor(client).standings(first=100))["nodes"]]
+
+
+async def test_nobody_is_first_while_the_first_event_of_a_season_is_scored(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no rank before everybody was counted: neither on the season's page nor on a member's."""
+    editor, event, _ = await decided_event(client, 3)
+    mine = '{ viewer { standing(season: "2026") { rank } standings { rank } } }'
+    async with held_up(client, monkeypatch):
+        await editor.client.ask(SCORE, input={"event": event})
+        await client.caught_up("the standings list every member")
+        shown = await editor.standings()
+        assert (shown["nodes"], shown["totalCount"]) == ([], 0)
+        assert await client.member("m0").ask(mine) == {"standing": None, "standings": []}
+    await until(partial(_has_rank, client, mine), "the scoring has ended")
+
+
+async def _has_rank(client: Client, query: str) -> bool:
+    viewer = await client.member("m0").ask(query)
+    return bool(viewer["standing"] == {"rank": 1} and viewer["standings"] == [{"rank": 1}])
 
 
 async def assert_sound(client: Client) -> None:
