@@ -329,6 +329,7 @@ class VocabularyQuery:
         on="The day, in each member's own time zone.",
         list="Quizzes of this list only.",
         proven="True for quizzes about public lists that the service set and graded, false for others; all by default.",
+        complexity=4 * READ,
     )
 
 

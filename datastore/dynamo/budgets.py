@@ -175,6 +175,11 @@ def shared_context() -> Context:
     return _context(Budget(inf, current().spent, None, Callers(SERVICE)))
 
 
+def built_context() -> Context:
+    """The same for what is built for many; but it takes its turns among the calls of whoever began it."""
+    return _context(Budget(inf, current().spent, None, Callers(current().callers.all[0])))
+
+
 def charged_context() -> Context:
     """A context for what this request asked for and others may wait for too; TooCostly if it may ask for no more."""
     budget = current()

@@ -25,7 +25,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from datastore.dynamo.budgets import charged_context, join_work, shared_context
+from datastore.dynamo.budgets import built_context, charged_context, join_work
 from datastore.dynamo.errors import TooCostly
 from datastore.dynamo.retries import BATCH_READ, within_deadline
 
@@ -105,7 +105,7 @@ class Reads(Generic[K, V]):
         """The latest batch of each key that is being read."""
         self._gathering: _Batch[K] | None = None
         self._under_way: SingleFlight[_Batch[K], Answers] = (
-            SingleFlight(shared_context)
+            SingleFlight(built_context)
             if built
             else SingleFlight(charged_context, join=join_work, abandoned=self._abandoned)
         )
@@ -344,7 +344,8 @@ class ReadCache:
         """Every key is read by itself, so that nobody waits for the keys of others.
 
         What is `built` is the service's own work: nobody pays for it, it goes on when nobody waits, and it is done
-        again only after twenty times as long as it took.
+        again only after twenty times as long as it took. Its calls take the turns of whoever began it, so that they
+        never stand before those of leases and settling, and are refused where too many wait.
         """
 
         async def read_one(keys: Sequence[K]) -> Mapping[K, V | Exception]:

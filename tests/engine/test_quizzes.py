@@ -23,7 +23,7 @@ from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
-from tests.intercepted import Send, intercepted
+from tests.intercepted import Send, intercepted, is_of_request
 from tests.killed import Killed, killed_at
 from tests.queries import ADD_WORDS, CREATE_LIST, DELETE_LIST, RECORD_QUIZ, REMOVE_WORD
 from tests.vocabulary import (
@@ -289,6 +289,25 @@ async def test_proven_results_have_a_leaderboard_of_their_own(one_client: Client
     assert names == {None: ["Bob", "Ada"], True: ["Ada"], False: ["Bob"]}
     proven = await bob.ask("{ viewer { quizResults { nodes { proven } } } }")
     assert proven == {"quizResults": {"nodes": [{"proven": False}]}}
+
+
+async def test_a_day_that_has_begun_nowhere_is_not_looked_for(one_client: Client, now: list[datetime]) -> None:
+    """Else a stranger could have the service read ten thousand years."""
+    with_clock(one_client, now)
+    read: list[str] = []
+
+    async def note(operation: str, send: Send) -> object:
+        if is_of_request():
+            read.append(operation)
+        return await send()
+
+    with intercepted(one_client.services.table, ("query",), note):
+        for days in (2, 100_000):
+            on = (now[0] + timedelta(days=days)).date().isoformat()
+            assert (await one_client.ask(QUIZ_LEADERBOARD, on=on))["nodes"] == []
+        assert read == []
+        await one_client.ask(QUIZ_LEADERBOARD, on=(now[0] + timedelta(hours=14)).date().isoformat())
+    assert read
 
 
 async def test_several_quizzes_at_once_take_as_long_as_in_turn(one_client: Client, now: list[datetime]) -> None:

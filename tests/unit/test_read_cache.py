@@ -406,6 +406,20 @@ async def test_what_is_built_goes_on_when_nobody_waits() -> None:
     assert built == ["a", "a"]
 
 
+async def test_what_is_built_waits_for_its_turns_as_whoever_began_it() -> None:
+    """Nobody pays for it; but a stranger who has much built must not stand before the service's own calls."""
+    turns_of: list[object] = []
+
+    async def build(key: str) -> str:
+        turns_of.extend(caller.client for caller in current().callers.all)
+        assert current().payer is None
+        return key
+
+    with request_budget(10.0, 5, 10.0, "stranger"):
+        await ReadCache().each("buildings", build, built=True).load("a")
+    assert turns_of == ["stranger"]
+
+
 async def test_forgetting_all_keeps_nothing_of_what_is_being_read() -> None:
     """What is asked for and not begun yet is read once."""
     store = Store("a", "b")
