@@ -7,10 +7,12 @@ as its time allows and by `ringside emails`, which finds what is left in the ind
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
+from itertools import islice
+from math import isqrt
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
@@ -53,7 +55,7 @@ def next_word(
     for part in (order, WordOrder(order.cycle, order.end, words, 0)):
         if (drawn := _first_present(list_id, part, removed)) is not None:
             return drawn
-    last = _ordinal(list_id, order, order.position - 1)
+    last = order.start + _permutation(list_id, order).at(order.position - 1)
     cycle = order.cycle
     while True:
         cycle += 1
@@ -63,16 +65,22 @@ def next_word(
 
 
 def _first_present(list_id: str, order: WordOrder, removed: Collection[int]) -> DrawnWord | None:
-    for position in range(order.position, order.end - order.start):
-        ordinal = _ordinal(list_id, order, position)
-        if ordinal not in removed:
+    """The next word of a cycle that is not removed. Where few are left, these are looked at instead of the gaps."""
+    permutation, size = _permutation(list_id, order), order.end - order.start
+    few = isqrt(size)
+    left = list(islice((number for number in range(size) if order.start + number not in removed), few + 1))
+    positions: Iterable[int] = range(order.position, size)
+    if len(left) <= few:
+        positions = sorted(map(permutation.position_of, left))
+    for position in positions:
+        ordinal = order.start + permutation.at(position)
+        if position >= order.position and ordinal not in removed:
             return DrawnWord(ordinal, order.cycle, replace(order, position=position + 1))
     return None
 
 
-def _ordinal(list_id: str, order: WordOrder, position: int) -> int:
-    key = f"{list_id} {order.cycle} {order.start}".encode()
-    return order.start + Permutation.keyed(key, order.end - order.start).at(position)
+def _permutation(list_id: str, order: WordOrder) -> Permutation:
+    return Permutation.keyed(f"{list_id} {order.cycle} {order.start}".encode(), order.end - order.start)
 
 
 # ── lists ──

@@ -1,5 +1,7 @@
 """A list's daily words over time, while words are added."""
 
+from time import process_time
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +37,21 @@ def test_no_word_comes_twice_in_a_cycle_and_none_is_left_out(first: int, events:
         assert drawn.ordinal < words
         seen.add(drawn.ordinal)
         state, last = drawn.after, drawn.ordinal
+
+
+def test_a_list_with_one_word_left_takes_about_as_long_as_a_whole_one() -> None:
+    """Its words were removed one by one: a draw looked at the place of each of them."""
+    removed = set(range(4_500)) - {7}
+    assert _processor_seconds(removed) < 200 * _processor_seconds(set())
+
+
+def _processor_seconds(removed: set[int]) -> float:
+    began, state = process_time(), None
+    for _ in range(31):
+        drawn = next_word("list", state, 4_500, removed)
+        assert drawn is not None
+        state = drawn.after
+    return process_time() - began
 
 
 def test_two_lists_have_two_orders() -> None:
