@@ -23,6 +23,7 @@ from collections.abc import (
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from math import inf
 from typing import Any, TypeVar, cast
 
@@ -147,15 +148,22 @@ class Table:
         return items
 
     async def query(
-        self, partition: Partition[R], *entities: Entity[Any], limit: int, consistent: bool = False
+        self,
+        partition: Partition[R],
+        *entities: Entity[Any],
+        limit: int,
+        consistent: bool = False,
+        answers: int | None = None,
     ) -> Slice[R]:
         """Up to `limit` records in the partition's order, of several entities if they are given.
 
-        `limit` bounds what is read: with a filter, fewer may come back while more follow.
+        `limit` bounds what is read, and so do `answers` of the engine, each of a megabyte at most: with a filter, fewer
+        may come back while more follow.
         """
         items: list[tuple[str, R]] = []
         read, start = 0, None
-        async for answer in self._pages(self._query(partition, entities, consistent=consistent), limit=limit):
+        pages = self._pages(self._query(partition, entities, consistent=consistent), limit=limit, answers=answers)
+        async for answer in pages:
             items += answer.items
             read += answer.read
             start = answer.start
@@ -224,13 +232,13 @@ class Table:
                 yield item
 
     async def _pages(
-        self, read: _Read | None, at_once: int = LARGEST_READ, *, limit: int | None = None
+        self, read: _Read | None, at_once: int = LARGEST_READ, *, limit: int | None = None, answers: int | None = None
     ) -> AsyncIterator[_Answer]:
-        """The answers to a read, until `limit` items were read or nothing is left."""
+        """The answers to a read, until there were so many, `limit` items were read, or nothing is left."""
         if read is None:
             return
         request, left = {**read.request}, limit
-        while True:
+        for _ in count() if answers is None else range(answers):
             request["Limit"] = at_once if left is None else min(left, at_once)
             attempt = partial(_fetch, read, dict(request))
             if read.shared is None or "ExclusiveStartKey" in request:

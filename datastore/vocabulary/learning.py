@@ -240,11 +240,11 @@ async def read_profile_screen(table: Table, user: str, since: date) -> ProfileSc
 
     It reads the member's item collection from `DAY#<since>` to the last subscription. The profile, sessions, marks of
     helpful comments, a month of mail records and a week of receipts lie in between. None if that is more than one
-    screen may read.
+    screen may read, or than one answer of the engine holds: a receipt may have 300 KB.
     """
     collection = PROFILE.collection(user=user).between(f"DAY#{since}", f"SUBSCRIPTION#{HIGHEST}")
     kinds = (QUIZ, SENTENCE, ACTIVE_DAYS, SUBSCRIPTION)
-    answer = await table.query(collection, *kinds, limit=_MAX_ITEMS, consistent=True)
+    answer = await table.query(collection, *kinds, limit=_MAX_ITEMS, consistent=True, answers=1)
     if answer.last is not None:
         return None
     records = answer.records

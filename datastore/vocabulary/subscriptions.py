@@ -7,6 +7,7 @@ popular list do not wait for each other.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -17,7 +18,7 @@ from secrets import token_hex
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, optimistic, optimistic_from
-from datastore.dynamo.entity import HIGHEST, Entity, Key
+from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, absent, present, where
 from datastore.people.confirmations import SentEmails, read_confirmation, use_confirmation
 from datastore.people.profiles import NO_EMAIL, PROFILE, SHARDS, OfMember, Profile, read_profile
@@ -405,15 +406,8 @@ class Addressee:
 
 
 async def read_addressee(table: Table, user: str) -> Addressee:
-    """The table's own state, read consistently in one query: an index may show what ended seconds ago.
-
-    It reads the member's items from the profile to the last subscription; sessions, reviews and a week of receipts lie
-    in between.
-    """
-    collection = PROFILE.collection(user=user).between("PROFILE", f"SUBSCRIPTION#{HIGHEST}")
-    found = table.iterate(collection, PROFILE, SUBSCRIPTION, consistent=True, at_once=1000)
-    records = [record async for record in found]
-    return Addressee(
-        profile=next((record for record in records if isinstance(record, Profile)), None),
-        subscriptions=tuple(record for record in records if isinstance(record, Subscription) and record.active),
+    """The table's own state, read consistently: an index may show what ended seconds ago."""
+    profile, subscriptions = await asyncio.gather(
+        table.get(PROFILE.at(user=user), consistent=True), read_subscriptions(table, user)
     )
+    return Addressee(profile, tuple(each for each in subscriptions if each.active))

@@ -2,15 +2,24 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
-from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Table
+from datastore.changes.unit_of_work import RECEIPT, Receipt, UnitOfWork
+from datastore.dynamo import Table, metered
 from datastore.vocabulary import member_items
-from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence, record_result
+from datastore.vocabulary.learning import (
+    ACTIVE_DAYS,
+    QUIZ,
+    SENTENCE,
+    ActiveDays,
+    QuizResult,
+    Sentence,
+    read_profile_screen,
+    record_result,
+)
 from resolvers.requests.context import Services, utc_now
 from tests.audits import breaches_in
 from tests.client import Client
@@ -53,6 +62,16 @@ async def test_a_result_that_is_written_after_its_day_was_taken_back_makes_it_ac
     assert await active_and_with_results(table) == (set(), set())
     await record(table, result(services, DAY), read_before)
     assert await active_and_with_results(table) == ({DAY}, {DAY})
+
+
+async def test_a_screen_reads_no_more_than_one_answer_holds(one_table: Table) -> None:
+    """A member has a week of receipts between the days and the subscriptions, each of up to 300 KB."""
+    in_a_week = utc_now() + timedelta(days=7)
+    for number in range(8):
+        await one_table.write(RECEIPT.put(Receipt("eve", f"key {number}", "", "x" * 300_000, in_a_week)))
+    with metered() as spent:
+        assert await read_profile_screen(one_table, "eve", DAY) is None
+    assert spent.calls == 1
 
 
 @pytest.mark.lagging
