@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import structlog
 
-from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import DynamoError, ReadCache, batches, gather_or_cancel
 from datastore.people.profiles import Profile, member_shard
 from datastore.refusals import NotFound, Refusal, Unavailable
@@ -381,7 +380,7 @@ class DailyRun:
 
     async def _end(self, subscription: subscription_store.Subscription) -> None:
         """End a subscription to a list that was deleted."""
-        unit = UnitOfWork.unkeyed(self._services.clock())
+        unit = self._services.unit()
         with contextlib.suppress(NotFound):
             await subscription_store.unsubscribe(
                 self._table, subscription.user, subscription.list, subscription.character_set, unit

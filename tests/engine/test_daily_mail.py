@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, Throttled, metered
 from datastore.people import profiles as profile_store
@@ -406,6 +407,18 @@ async def test_emails_of_long_ago_are_not_sent_again(one_table: Table) -> None:
     await services.table.write(DAILY_MAILING.put(DailyMailing(ON, services.clock() - timedelta(days=32))))
     with pytest.raises(MailingExpired, match="2026-11-20"):
         await DailyRun(Emails(services, template(services), LogTransport()), on=ON).run()
+
+
+async def test_a_subscription_that_the_run_ends_is_in_the_journal(one_table: Table, tmp_path: Path) -> None:
+    """Its list was deleted; a receiver that keeps who subscribes learns of the end."""
+    services = services_for(one_table)
+    list_id = await create_list(services, "First")
+    await subscriber(services, "ada", list_id)
+    await list_store.delete_list(one_table, list_id, "", UnitOfWork("editor", None, "", NOW))
+    async with mail_server(Mailbox(), tmp_path) as url:
+        await run(services, url)
+    ended = [one async for one in one_table.scan(OCCURRENCE, consistent=True) if one.kind == Kind.SUBSCRIPTION_ENDED]
+    assert [one.actor for one in ended] == [services.operator]
 
 
 async def test_an_unreachable_server_ends_the_run(one_table: Table) -> None:
