@@ -8,7 +8,7 @@ building it took. The process's own writes are added to it at once.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from math import inf
 from typing import NamedTuple
@@ -124,6 +124,11 @@ def _ranked(sums: Iterable[tuple[str, _Sum]]) -> tuple[list[str], list[QuizStand
     return positions, rows
 
 
+def _counted_part(result: QuizResult | Sentence) -> QuizResult | Sentence:
+    """What leaderboards count of a result: thousands are remembered, and not the texts of sentences with them."""
+    return replace(result, text="") if isinstance(result, Sentence) else result
+
+
 class QuizLeaderboards:
     """The leaderboards of the days that were requested lately."""
 
@@ -141,14 +146,14 @@ class QuizLeaderboards:
 
     def add_written(self, result: QuizResult | Sentence) -> None:
         """Count a result that this process has just written, also in leaderboards that are being built."""
-        self._written[result.node_key] = result
+        self._written[result.node_key] = _counted_part(result)
         if (built := self.days.known(result.date, inf)) is not None:
             built.add(result)
 
     def discard(self, deleted: QuizResult | Sentence) -> None:
         """Stop counting a result that this process has just deleted; the index may still show it for a moment."""
         self._written.pop(deleted.node_key, None)
-        self._deleted[deleted.node_key] = deleted
+        self._deleted[deleted.node_key] = _counted_part(deleted)
         if (built := self.days.known(deleted.date, inf)) is not None:
             built.discard(deleted)
 

@@ -85,6 +85,7 @@ async def unsubscribe(
     character_set: CharacterSet = CharacterSet.SIMPLIFIED,
 ) -> Subscription:
     member = ctx.member()
+    ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
     await require_input_list(ctx, list)
     return await subscription_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)
 
