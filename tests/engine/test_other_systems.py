@@ -178,11 +178,18 @@ async def test_remark42_is_imported(one_client: Client, tmp_path: Path) -> None:
     ("file", "body", "answers"), [("commento.json", "Good kettle.", 0), ("comentario.json", "Good.", 0)]
 )
 async def test_commento_and_comentario_are_imported(one_client: Client, file: str, body: str, answers: int) -> None:
-    """What is flagged or pending waits for a moderator."""
+    """What is flagged or pending waits for a moderator; what was deleted stays behind, if only its text says so too."""
     assert (await bring(one_client, "commento", file)).added == 2
     (first,) = await page(one_client, "/kettle")
     assert (first["body"], first["replyCount"]) == (body, answers)
     assert first["author"]["name"] == "Ann"
+
+
+def test_a_comment_that_comentario_never_edited_is_not_shown_as_edited() -> None:
+    """It writes the first moment of its calendar then, which no export of ours could bring back."""
+    rows = in_threads(READERS["commento"](SAMPLES / "comentario.json"))
+    edited = {row.fields["id"]: row.fields["editedAt"] for row in rows}
+    assert edited == {"b001": "2023-05-01T10:10:00.000Z", "b002": None}
 
 
 def test_a_post_of_wordpress_has_any_number_of_comments(tmp_path: Path) -> None:

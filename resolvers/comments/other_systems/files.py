@@ -298,6 +298,10 @@ def _by(document: Mapping[str, Any], name: str, *keys: str) -> dict[str, Mapping
     return {next((_text(each, key) for key in keys if each.get(key)), ""): each for each in objects}
 
 
+_COMMENTO_DELETED: Final = ("", "[deleted]")
+"""The text of a deleted comment: Commento's own export says nothing else of the deletion."""
+
+
 def _commento_comment(
     place: Row, fields: Mapping[str, Any], people: Mapping[str, Mapping[str, Any]], _: object
 ) -> Written:
@@ -313,7 +317,7 @@ def _commento_comment(
         author=_author(_text(person, "commenterHex"), _text(person, "name"), person.get("email")),
         parent=None if parent in ("", "root") else parent,
         held=None if fields.get("state") in ("approved", None) else Status.PENDING,
-        gone=fields.get("deleted") is True,
+        gone=fields.get("deleted") is True or fields.get("markdown") in _COMMENTO_DELETED,
     )
 
 
