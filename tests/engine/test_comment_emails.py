@@ -101,6 +101,27 @@ async def test_the_site_s_answer_counts_as_a_reply(client: Client, outbox: Outbo
     assert await look(client, outbox, HOUR) == 0
 
 
+async def test_an_answer_to_a_comment_that_waits_is_told_once_it_is_published(client: Client, outbox: Outbox) -> None:
+    """Of a reply that has an answer then, the reply is told, or the answer if nobody wants to be told of the reply."""
+    client.services.policy = replace(client.services.policy, premoderation=True)
+    ada, bob, root = await wants_replies(client, "ada"), client.member("bob"), client.member("root", Role.ADMIN)
+    waiting, first = await post(ada), await post(root)
+    second = await reply(ada, first)
+    for comment in (waiting, second):
+        await root.ask(ANSWER, input={"comment": comment["id"], "body": "Thank you."})
+    assert await look(client, outbox) == 0
+    for number, comment in enumerate((waiting, second), 1):
+        await root.ask(MODERATE_COMMENT, input={"comment": comment["id"], "status": "PUBLISHED"})
+        assert await look(client, outbox, number * HOUR) == 1
+        assert "Thank you." in outbox.emails[-1].text
+    await root.ask(MODERATE_COMMENT, input={"comment": waiting["id"], "status": "PUBLISHED"})
+    third = await reply(bob, waiting)
+    await root.ask(ANSWER, input={"comment": third["id"], "body": "Thank you, Bob."})
+    await root.ask(MODERATE_COMMENT, input={"comment": third["id"], "status": "PUBLISHED"})
+    assert await look(client, outbox, 3 * HOUR) == 1
+    assert "I agree." in outbox.emails[-1].text
+
+
 async def test_the_first_reply_is_told_at_once_and_further_ones_together(client: Client, outbox: Outbox) -> None:
     """Those of the quarter of an hour after an email are in the next one; each is told once."""
     ada, bob = await wants_replies(client, "ada"), client.member("bob", name="Bob {0} <b>")
