@@ -30,8 +30,10 @@ from resolvers.values.node_ids import node_id
 from server.audit import find_suspects
 from tests.client import Client
 from tests.command import ringside, ringside_given
+from tests.erasing import bury
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
+from tests.members import introduce
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
@@ -387,6 +389,22 @@ async def test_an_author_who_has_joined_stays_a_member_whoever_else_has_the_addr
     assert kettle["author"]["name"] == "Ann of old"
     assert await read_profile(services.table, author.user) is not None
     assert await services.get(Members).make(of_address("ann@example.com")) == author.user
+
+
+async def test_what_names_an_erased_member_s_address_is_left_out_also_of_an_author_who_is_known(
+    one_client: Client, tmp_path: Path
+) -> None:
+    """Who had the address was asked only when an author was new, so a grown file still brought what was erased."""
+    services, known, grown = one_client.services, tmp_path / "known.xml", (SAMPLES / "disqus.xml").read_text("utf-8")
+    start, end = grown.index('<post dsq:id="4">'), grown.index('<post dsq:id="5">')
+    known.write_text(grown[:start] + grown[end:], encoding="utf-8")
+    await introduce(services.table, "ann")
+    await add_identity(services.table, "ann", of_address("ann@example.com"), services.unit())
+    assert (await bring(one_client, "disqus", known)).left_out == 0
+    await bury(services, "ann")
+    assert (await bring(one_client, "disqus", "disqus.xml")).left_out == 2
+    (kettle,) = await page(one_client, "/kettle/")
+    assert [reply["author"]["name"] for reply in kettle["replies"]["nodes"]] == ["Bea"]
 
 
 # ── files that are wrong ──
