@@ -38,7 +38,7 @@ from tests.members import introduce
 SAMPLES = Path(__file__).parent.parent / "samples"
 THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
   id body createdAt removed language author { id name } replyCount
-  replies { nodes { body createdAt editedAt author { name } inReplyTo { body } } } } } }"""
+  replies { nodes { body createdAt editedAt author { id name } inReplyTo { body } } } } } }"""
 CLAIM = """mutation { claimComments(input: {}) { ... on CommentsClaimed { job { id } } ... on Refused { code } } }"""
 
 ME = "{ viewer { joinedAt identities { label } } }"
@@ -164,6 +164,34 @@ async def test_wordpress_is_imported(one_client: Client) -> None:
     assert first["createdAt"] == "2019-01-02T10:00:00.000Z"
     assert [reply["body"] for reply in first["replies"]["nodes"]] == ["Welcome, Ann."]
     assert await find_suspects(one_client.services, "comments") == []
+
+
+BASE = "<wp:base_site_url>https://blog.example.com</wp:base_site_url>"
+
+
+@pytest.mark.parametrize(
+    ("base", "link", "members"),
+    [
+        (BASE.replace("blog.", "other."), "https://other.example.com/", 2),
+        (BASE.replace(".com", ".com/other/"), "https://blog.example.com/other/", 2),
+        ("", "https://other.example.com/", 2),
+        ("", "http://[broken/", 2),
+        (BASE.replace("https://", "http://[").replace(".com", ".com/"), "https://other.example.com/", 2),
+        (BASE.replace("https", "http").replace(".com", ".com/"), "https://blog.example.com/again/", 1),
+    ],
+)
+async def test_users_of_two_wordpress_sites_with_the_same_number_are_two_members(
+    one_client: Client, tmp_path: Path, base: str, link: str, members: int
+) -> None:
+    """Or Bob's comments would be Alice's, who may edit them. Those of one site stay one; no broken address stops it."""
+    file, text = tmp_path / "other.xml", (SAMPLES / "wordpress.xml").read_text("utf-8").replace("owner@", "")
+    text = text.replace(BASE, base).replace("https://blog.example.com/2019/", link).replace("2019-01", "2020-01")
+    file.write_text(text, encoding="utf-8")
+    assert (await bring(one_client, "wordpress", "wordpress.xml", "first")).added == 3
+    assert (await bring(one_client, "wordpress", file, "second")).added == 3
+    threads = [await page(one_client, product) for product in ("first", "second")]
+    first, second = (thread["replies"]["nodes"][0]["author"]["id"] for (thread,) in threads)
+    assert len({first, second}) == members
 
 
 async def test_remark42_is_imported(one_client: Client, tmp_path: Path) -> None:
