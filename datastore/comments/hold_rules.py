@@ -139,10 +139,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """How many other comments the author of a comment has at a moment: no more than was asked."""
+    """How many comments the author of a comment has at a moment: no more than was asked."""
 
     published: int = 0
+    """Without the comment itself."""
     of_the_hour: int = 0
+    """With the comment itself, if it was posted within the hour: an edit may come later."""
 
 
 async def read_history(table: Table, comment: Comment, before: str, asked: Asked) -> History:
@@ -150,12 +152,12 @@ async def read_history(table: Table, comment: Comment, before: str, asked: Asked
     posted = POINTER.on(author=comment.author).between(None, f"COMMENT#{before}").newest_first()
     since = first_id(creation_time(before) - _HOUR)
     of_the_hour = posted.between(f"COMMENT#{since}", None)
-    return History(
-        *await asyncio.gather(
-            _count(table, posted.where(absent("held")), comment.ulid, asked.published, _SPARE),
-            _count(table, of_the_hour, comment.ulid, asked.of_the_hour, 1),
-        )
+    own = int(comment.ulid >= since)
+    published, others = await asyncio.gather(
+        _count(table, posted.where(absent("held")), comment.ulid, asked.published, _SPARE),
+        _count(table, of_the_hour, comment.ulid, asked.of_the_hour and asked.of_the_hour - own, 1),
     )
+    return History(published, others + own)
 
 
 async def has_published(table: Table, author: str) -> bool:

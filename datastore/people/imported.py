@@ -48,13 +48,14 @@ async def make_author(
 
     async def make(found: Mapping[IdentityKey, Identity]) -> Identity:
         known = identities.not_erased(found.get(shown.key), unit.now)
+        owner = None if address is None else identities.not_erased(found.get(address.key), unit.now)
         if known is not None:
             return known
         new = identities.unused(shown, profile.user, unit.now)
         own, writes = [new], list[Write]()
         if address is not None:
             writes.append(IMPORTED.put(ImportedAuthor(profile.user, address.key.hash)))
-            if identities.not_erased(found.get(address.key), unit.now) is None:
+            if owner is None:
                 own.append(identities.unused(address, profile.user, unit.now))
         made = replace(profile, identities=tuple(str(each.key) for each in own))
         writes += [identities.put_new(each, unit.now) for each in own]

@@ -133,11 +133,11 @@ def asked_by(rules: list[HoldRule]) -> Asked:
     """What these rules ask about the author."""
     return Asked(
         max((rule.first_comments for rule in rules if rule.first_comments is not None), default=None),
-        max((rule.per_hour for rule in rules if rule.per_hour is not None), default=None),
+        max((rule.per_hour + 1 for rule in rules if rule.per_hour is not None), default=None),
     )
 
 
 def holds(rule: HoldRule, history: History) -> bool:
-    """Whether the author's history is as a rule asks. The comment itself counts among those of the hour."""
+    """Whether the author's history is as a rule asks."""
     is_new = rule.first_comments is None or history.published < rule.first_comments
-    return is_new and (rule.per_hour is None or history.of_the_hour + 1 > rule.per_hour)
+    return is_new and (rule.per_hour is None or history.of_the_hour > rule.per_hour)

@@ -10,16 +10,19 @@ from resolvers.requests.context import Services
 
 
 async def notice_of(services: Services, change: CommentChange, answered: Comment | None) -> ReplyNotice | None:
-    """What tells the author of the answered comment of a reply that becomes visible; None if they do not want it.
+    """What tells an author of a reply that becomes visible, or else of the site's answer; None if they do not want it.
 
     The answered comment is read if it is not given.
     """
-    reply = change.new
-    if reply is None or not is_visible(reply) or not services.get(Confirmations).can_send:
+    new = change.new
+    if new is None or not is_visible(new) or not services.get(Confirmations).can_send:
         return None
-    if _is_answered(change):
-        return await _notice_of_answer(services, reply)
-    if reply.reply_to is None or is_visible(change.old):
+    notice = None if is_visible(change.old) else await _notice_of_reply(services, new, answered)
+    return notice or (await _notice_of_answer(services, new) if _is_answered(change.old, new) else None)
+
+
+async def _notice_of_reply(services: Services, reply: Comment, answered: Comment | None) -> ReplyNotice | None:
+    if reply.reply_to is None:
         return None
     if answered is None:
         place = (reply.product, reply.reply_to, reply.reply_to != reply.root)
@@ -31,10 +34,10 @@ async def notice_of(services: Services, change: CommentChange, answered: Comment
     return new_notice(answered.author, reply, services.clock())
 
 
-def _is_answered(change: CommentChange) -> bool:
-    """Whether the site's answer is what changes."""
-    old, new = change.old, change.new
-    return old is not None and new is not None and new.answer is not None and new.answer != old.answer
+def _is_answered(old: Comment | None, new: Comment) -> bool:
+    """Whether the site's answer is what becomes visible."""
+    seen = old.answer if old is not None and is_visible(old) else None
+    return new.answer is not None and new.answer != seen
 
 
 async def _notice_of_answer(services: Services, comment: Comment) -> ReplyNotice | None:

@@ -328,7 +328,7 @@ async def decide(ctx: Context, key: str, status: Status, decision: Decision, see
         require_revision(old.revision or 0, seen)
         held = None if status is Status.PUBLISHED else status
         arrived = ctx.new_id() if old.held and not held else old.arrived
-        note = decision.note or (old.note if old.held and held else None)
+        note = decision.note or (old.note if bool(old.held) is bool(held) else None)
         held_by = old.held_by if held else None
         return revised(old, held=held, arrived=arrived, note=note, held_by=held_by)
 

@@ -70,10 +70,15 @@ class Members:
         return known.user or ""
 
     async def introduce_author(self, shown: Proven, *, name: str | None, email: str | None) -> str:
-        """The id of an author of another system; of a member who is made now, if an import brings them first."""
-        known = await self.known(shown)
+        """The id of an author of another system; of a member who is made now, if an import brings them first.
+
+        MemberErased if they were erased, or whoever has the address.
+        """
+        address = None if email is None else of_address(email)
+        wanted = [one.key for one in (shown, address) if one is not None]
+        now = self._services.clock()
+        known, *_ = [not_erased(found, now) for found in await self._found.load_many(wanted)]
         if known is None:
-            address = None if email is None else of_address(email)
             profile = self._new_profile(shown, name, None, used=False)
             known = await make_author(self._services.table, shown, address, profile, self._services.unit())
             self._found.put(shown.key, known)

@@ -44,6 +44,8 @@ _LOOK_AGAIN = 20.0
 _TRY_AGAIN = timedelta(minutes=15)
 """Until a run is repeated that failed, as when the mail server does not answer, unless its period is shorter."""
 _CLOCK_SKEW = timedelta(minutes=1)
+_FIRST = "first"
+"""Instead of when the first run was due."""
 _log = structlog.get_logger("ringside.emails")
 
 
@@ -64,7 +66,7 @@ class TurnSchedule(Repeated):
 
     The place of the lease is when the next run is due. It is set when a run has ended: so if the process is killed or
     stops, another one finds that a run is still due, and goes on, since what was sent is marked. Of a run that did not
-    end well, it is when to try again and, after a blank, when the run was due.
+    end well, it is when to try again and, after a blank, when the run was due, or that it was the first.
     """
 
     def __init__(self, services: Services, settings: Settings, name: str, period: timedelta) -> None:
@@ -74,7 +76,8 @@ class TurnSchedule(Repeated):
         self._period = period
         self._until_next = _LOOK_AGAIN
         problem = "sending emails failed; the next run goes on"
-        super().__init__(self.run_if_due, lambda: self._until_next, problem, _log, sending.ServerUnreachable)
+        expected = sending.ServerUnreachable, sending.FailedForNow
+        super().__init__(self.run_if_due, lambda: self._until_next, problem, _log, *expected)
 
     async def has_work(self) -> bool:
         """Whether to ask for the turn."""
@@ -96,7 +99,7 @@ class TurnSchedule(Repeated):
             return False
         place, now = lease.record.place, self._services.clock()
         at, _, failed = (place or now.isoformat()).partition(" ")
-        due_at, next_at = failed or place, datetime.fromisoformat(at)
+        due_at, next_at = None if failed == _FIRST else failed or place, datetime.fromisoformat(at)
         # A time that is later than it can be was set by a clock that was ahead.
         is_due = not now < next_at <= now + self._period + _CLOCK_SKEW
         try:
@@ -107,7 +110,7 @@ class TurnSchedule(Repeated):
                 self._until_next = (next_at - now).total_seconds()
         except BaseException as ended:
             pause = timedelta() if isinstance(ended, asyncio.CancelledError) else min(_TRY_AGAIN, self._period)
-            place = f"{(now + pause).isoformat()} {due_at or at}"
+            place = f"{(now + pause).isoformat()} {due_at or _FIRST}"
             raise
         finally:
             with contextlib.suppress(LeaseLost, DynamoError):
@@ -390,7 +393,6 @@ class ReplySchedule(TurnSchedule):
 # decided by a link, which mail scanners open too.
 
 _PURPOSE = "moderation email"
-_FIRST = "first"
 _digests_log = structlog.get_logger("ringside.digests")
 
 
@@ -411,6 +413,8 @@ class DigestSchedule(TurnSchedule):
         )
         try:
             await emails.send_once(notice_store.DIGEST_EMAILS, record, email)
+        except sending.FailedForNow:
+            raise  # or nobody would be told until the next one is due
         except (sending.SendingFailed, Refusal) as error:
             _digests_log.warning("a digest was not sent", reason=str(error))
 

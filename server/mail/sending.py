@@ -1,9 +1,10 @@
 """Sending emails: over SMTP, or to the log if no mail server is set; and each email of a run once.
 
-How sending fails decides whether it may be repeated, so there are four exceptions:
+How sending fails decides whether it may be repeated, so there are five exceptions:
 
 EmailRejected      the server rejected this email, or it cannot be sent at all: certainly not sent
 AddressNotTaken    one of these: the server takes no address with such characters, however often it is asked
+RejectedForNow     one of these: the server may take it later, or the connection was lost before it was handed over
 ServerUnreachable  no connection or no login: certainly not sent, and other emails will fail too
 DeliveryUnknown    the connection was lost after the email was handed over: it may have been sent
 """
@@ -54,6 +55,10 @@ class EmailRejected(Exception):
 
 class AddressNotTaken(EmailRejected):
     """The recipient's address is not ASCII, and the server takes no others."""
+
+
+class RejectedForNow(EmailRejected):
+    """The same email may be accepted later."""
 
 
 class ServerUnreachable(Exception):
@@ -238,8 +243,8 @@ def _is_permanent(error: BaseException) -> bool:
 
 
 def _refused(error: aiosmtplib.SMTPResponseException) -> Exception:
-    rejected = EmailRejected(_describe(error))
-    return Again(rejected) if error.code in _TEMPORARY else rejected
+    reason = _describe(error)
+    return Again(RejectedForNow(reason)) if error.code in _TEMPORARY else EmailRejected(reason)
 
 
 async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline: float, last_step: float) -> None:
@@ -266,7 +271,7 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
         reason = _describe(error)
-        raise (DeliveryUnknown(reason) if handed_over else Again(EmailRejected(reason))) from None
+        raise (DeliveryUnknown(reason) if handed_over else Again(RejectedForNow(reason))) from None
 
 
 async def _or_close(connection: aiosmtplib.SMTP, command: Awaitable[object]) -> None:
@@ -317,6 +322,10 @@ MAX_REASONS = 20
 
 class SendingFailed(Exception):
     """This email was not sent, or perhaps not; the message says why."""
+
+
+class FailedForNow(SendingFailed):
+    """The same email may be sent later."""
 
 
 @dataclass(slots=True)
@@ -402,7 +411,9 @@ class Emails:
         try:
             await self.transport.send(email)
         except DeliveryUnknown as error:
-            raise SendingFailed(f"the email may or may not have been sent: {error}") from None
+            raise FailedForNow(f"the email may or may not have been sent: {error}") from None
+        except RejectedForNow as error:
+            raise FailedForNow(str(error)) from None
         except EmailRejected as error:
             raise SendingFailed(str(error)) from None
         await kind.mark_sent(table, record, self.services.clock())

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from email import message_from_bytes
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,20 @@ import pytest
 from pydantic import SecretStr
 
 from datastore.comments.notices import REPLY_MAIL, REPLY_NOTICE, authors_to_tell
+from datastore.jobs.leases import Held, Turn
 from datastore.people.profiles import PROFILE, proven
 from resolvers.people.confirmations import Confirmations
 from resolvers.requests.context import Role, Services
-from server.mail.message import EmailTemplate
+from server.mail.message import Email, EmailTemplate
 from server.mail.runs import DigestSchedule, ReplyRun, email_schedules
-from server.mail.sending import EmailRejected, Emails, ServerUnreachable
+from server.mail.sending import (
+    DeliveryUnknown,
+    EmailRejected,
+    Emails,
+    FailedForNow,
+    RejectedForNow,
+    ServerUnreachable,
+)
 from server.settings import Settings
 from server.settings.values import Digest
 from tests.client import Client, serving
@@ -90,6 +99,27 @@ async def test_the_site_s_answer_counts_as_a_reply(client: Client, outbox: Outbo
     assert "Thank you.\n" not in text
     assert "Too early." not in text
     assert await look(client, outbox, HOUR) == 0
+
+
+async def test_an_answer_to_a_comment_that_waits_is_told_once_it_is_published(client: Client, outbox: Outbox) -> None:
+    """Of a reply that has an answer then, the reply is told, or the answer if nobody wants to be told of the reply."""
+    client.services.policy = replace(client.services.policy, premoderation=True)
+    ada, bob, root = await wants_replies(client, "ada"), client.member("bob"), client.member("root", Role.ADMIN)
+    waiting, first = await post(ada), await post(root)
+    second = await reply(ada, first)
+    for comment in (waiting, second):
+        await root.ask(ANSWER, input={"comment": comment["id"], "body": "Thank you."})
+    assert await look(client, outbox) == 0
+    for number, comment in enumerate((waiting, second), 1):
+        await root.ask(MODERATE_COMMENT, input={"comment": comment["id"], "status": "PUBLISHED"})
+        assert await look(client, outbox, number * HOUR) == 1
+        assert "Thank you." in outbox.emails[-1].text
+    await root.ask(MODERATE_COMMENT, input={"comment": waiting["id"], "status": "PUBLISHED"})
+    third = await reply(bob, waiting)
+    await root.ask(ANSWER, input={"comment": third["id"], "body": "Thank you, Bob."})
+    await root.ask(MODERATE_COMMENT, input={"comment": third["id"], "status": "PUBLISHED"})
+    assert await look(client, outbox, 3 * HOUR) == 1
+    assert "I agree." in outbox.emails[-1].text
 
 
 async def test_the_first_reply_is_told_at_once_and_further_ones_together(client: Client, outbox: Outbox) -> None:
@@ -342,6 +372,60 @@ async def test_a_digest_for_which_no_server_answers_is_sent_a_quarter_of_an_hour
     assert await answered.run_if_due()
     assert ["last email: 1." in body_of(email) for _, email in mailbox.emails] == [True, True]
     assert not await answered.run_if_due()
+
+
+class Doubtful(Outbox):
+    """Keeps what it was asked to send, also where it fails."""
+
+    async def send(self, email: Email) -> None:
+        self.emails.append(email)
+        if (failure := self.fails(email.recipient)) is not None:
+            raise failure
+
+    def last_ids(self) -> tuple[str, str]:
+        """Of the last two emails."""
+        first, second = (message_from_bytes(email.content)["Message-ID"] for email in self.emails[-2:])
+        return first, second
+
+
+class Posted(DigestSchedule):
+    """A digest that goes to an outbox."""
+
+    def __init__(self, services: Services, settings: Settings, digest: Digest, outbox: Outbox) -> None:
+        super().__init__(services, settings, digest)
+        self._emails = Emails(services, EmailTemplate("F <f@example.org>", "https://f.example", services.seal), outbox)
+
+    async def _send_in_turn(self, _: Held[Turn], due_at: str | None) -> None:
+        await self.send(self._emails, due_at)
+
+
+@pytest.mark.parametrize("failure", [RejectedForNow("451 greylisted"), DeliveryUnknown("the connection was lost")])
+async def test_a_digest_that_may_be_taken_later_is_sent_again_as_the_same_email(
+    one_client: Client, failure: Exception
+) -> None:
+    """The first one, too: nobody would be told for a week. One that is rejected for good waits for the next."""
+    now, outbox = [one_client.services.clock()], Doubtful()
+    services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
+    digest = Posted(services, one_client.settings, Digest("m@example.org", 7 * 24 * HOUR, "en"), outbox)
+    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
+    await post(one_client.member("ada"))
+    for _ in range(2):
+        outbox.fails = lambda _: failure
+        with pytest.raises(FailedForNow):
+            await digest.run_if_due()
+        outbox.fails = lambda _: None
+        assert not await digest.run_if_due()
+        now[0] += HOUR / 4
+        assert await digest.run_if_due()
+        first, second = outbox.last_ids()
+        assert first == second
+        assert not await digest.run_if_due()
+        now[0] += timedelta(days=7)
+    outbox.fails = lambda _: EmailRejected("550 no such mailbox")
+    assert await digest.run_if_due()
+    now[0] += HOUR / 4
+    assert not await digest.run_if_due()
+    assert len(outbox.emails) == 5
 
 
 async def test_the_service_sends_both_by_itself(one_client: Client, mailed: tuple[Settings, Mailbox]) -> None:

@@ -42,6 +42,7 @@ from server.mail.sending import (
     EmailRejected,
     Emails,
     LogTransport,
+    RejectedForNow,
     ServerUnreachable,
     SmtpTransport,
     must_encrypt,
@@ -433,15 +434,16 @@ async def test_an_unreachable_server_ends_the_run(one_table: Table) -> None:
 
 
 async def test_a_rejected_email_raises(tmp_path: Path) -> None:
-    """After one permanent rejection, or three temporary ones."""
+    """After one permanent rejection, or three temporary ones, of which it says so."""
     mailbox = Mailbox()
     email = Email("ada@example.org", "", "", b"Subject: x\r\n\r\n")
     async with mail_server(mailbox, tmp_path) as url:
         transport = SmtpTransport(url, "words@example.org", pause=0.01)
-        for answer in ("550 never", "450 later"):
+        for answer, raised in (("550 never", EmailRejected), ("450 later", RejectedForNow)):
             mailbox.answer_recipient = {"ada@example.org": answer}.get
-            with pytest.raises(EmailRejected, match=answer):
+            with pytest.raises(EmailRejected, match=answer) as failed:
                 await transport.send(email)
+            assert failed.type is raised
         await transport.close()
 
 
@@ -545,7 +547,7 @@ class Hesitates(Mailbox):
 
 
 @pytest.mark.parametrize(
-    ("command", "raised"), [("EHLO", ServerUnreachable), ("RCPT", EmailRejected), ("DATA", DeliveryUnknown)]
+    ("command", "raised"), [("EHLO", ServerUnreachable), ("RCPT", RejectedForNow), ("DATA", DeliveryUnknown)]
 )
 async def test_an_email_is_given_up_when_all_of_its_steps_take_too_long(
     tmp_path: Path, command: str, raised: type[Exception]

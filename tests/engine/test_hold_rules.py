@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,28 @@ async def test_an_edit_is_judged_anew(client: Client) -> None:
     assert (await client.ask(PAGE))["totalCount"] == 1
     edited = await ada.ask(EDIT_COMMENT, input={"comment": second["id"], "body": "Nothing."})
     assert edited["comment"]["status"] == "PENDING"
+
+
+async def test_an_edit_counts_as_posted_when_the_comment_was(one_client: Client) -> None:
+    """So an author who corrects something old is not busier than one who leaves it; those of the hour count."""
+    now = [one_client.services.clock()]
+
+    def clock() -> datetime:
+        now[0] += timedelta(seconds=1)  # ids of one moment have no order
+        return now[0]
+
+    one_client.services.clock = clock
+    ada = one_client.member("ada")
+    first = await post(ada)
+    now[0] += timedelta(hours=2)
+    await set_rules(one_client, {"name": "Busy", "perHour": 1})
+    second = await post(ada)
+    for comment in (first, second):
+        await ada.ask(EDIT_COMMENT, input={"comment": comment["id"], "body": "Shorter."})
+        assert await held_by(one_client, comment) is None
+    assert await held_by(one_client, await post(ada)) == "Busy"
+    await ada.ask(EDIT_COMMENT, input={"comment": first["id"], "body": "Shorter still."})
+    assert await held_by(one_client, first) == "Busy"
 
 
 # ── setting them ──

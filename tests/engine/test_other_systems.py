@@ -30,13 +30,15 @@ from resolvers.values.node_ids import node_id
 from server.audit import find_suspects
 from tests.client import Client
 from tests.command import ringside, ringside_given
+from tests.erasing import bury
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
+from tests.members import introduce
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
   id body createdAt removed language author { id name } replyCount
-  replies { nodes { body createdAt editedAt author { name } inReplyTo { body } } } } } }"""
+  replies { nodes { body createdAt editedAt author { id name } inReplyTo { body } } } } } }"""
 CLAIM = """mutation { claimComments(input: {}) { ... on CommentsClaimed { job { id } } ... on Refused { code } } }"""
 
 ME = "{ viewer { joinedAt identities { label } } }"
@@ -164,6 +166,34 @@ async def test_wordpress_is_imported(one_client: Client) -> None:
     assert await find_suspects(one_client.services, "comments") == []
 
 
+BASE = "<wp:base_site_url>https://blog.example.com</wp:base_site_url>"
+
+
+@pytest.mark.parametrize(
+    ("base", "link", "members"),
+    [
+        (BASE.replace("blog.", "other."), "https://other.example.com/", 2),
+        (BASE.replace(".com", ".com/other/"), "https://blog.example.com/other/", 2),
+        ("", "https://other.example.com/", 2),
+        ("", "http://[broken/", 2),
+        (BASE.replace("https://", "http://[").replace(".com", ".com/"), "https://other.example.com/", 2),
+        (BASE.replace("https", "http").replace(".com", ".com/"), "https://blog.example.com/again/", 1),
+    ],
+)
+async def test_users_of_two_wordpress_sites_with_the_same_number_are_two_members(
+    one_client: Client, tmp_path: Path, base: str, link: str, members: int
+) -> None:
+    """Or Bob's comments would be Alice's, who may edit them. Those of one site stay one; no broken address stops it."""
+    file, text = tmp_path / "other.xml", (SAMPLES / "wordpress.xml").read_text("utf-8").replace("owner@", "")
+    text = text.replace(BASE, base).replace("https://blog.example.com/2019/", link).replace("2019-01", "2020-01")
+    file.write_text(text, encoding="utf-8")
+    assert (await bring(one_client, "wordpress", "wordpress.xml", "first")).added == 3
+    assert (await bring(one_client, "wordpress", file, "second")).added == 3
+    threads = [await page(one_client, product) for product in ("first", "second")]
+    first, second = (thread["replies"]["nodes"][0]["author"]["id"] for (thread,) in threads)
+    assert len({first, second}) == members
+
+
 async def test_remark42_is_imported(one_client: Client, tmp_path: Path) -> None:
     """Its backup may be compressed."""
     file = tmp_path / "backup.gz"
@@ -178,11 +208,18 @@ async def test_remark42_is_imported(one_client: Client, tmp_path: Path) -> None:
     ("file", "body", "answers"), [("commento.json", "Good kettle.", 0), ("comentario.json", "Good.", 0)]
 )
 async def test_commento_and_comentario_are_imported(one_client: Client, file: str, body: str, answers: int) -> None:
-    """What is flagged or pending waits for a moderator."""
+    """What is flagged or pending waits for a moderator; what was deleted stays behind, if only its text says so too."""
     assert (await bring(one_client, "commento", file)).added == 2
     (first,) = await page(one_client, "/kettle")
     assert (first["body"], first["replyCount"]) == (body, answers)
     assert first["author"]["name"] == "Ann"
+
+
+def test_a_comment_that_comentario_never_edited_is_not_shown_as_edited() -> None:
+    """It writes the first moment of its calendar then, which no export of ours could bring back."""
+    rows = in_threads(READERS["commento"](SAMPLES / "comentario.json"))
+    edited = {row.fields["id"]: row.fields["editedAt"] for row in rows}
+    assert edited == {"b001": "2023-05-01T10:10:00.000Z", "b002": None}
 
 
 def test_a_post_of_wordpress_has_any_number_of_comments(tmp_path: Path) -> None:
@@ -380,6 +417,22 @@ async def test_an_author_who_has_joined_stays_a_member_whoever_else_has_the_addr
     assert kettle["author"]["name"] == "Ann of old"
     assert await read_profile(services.table, author.user) is not None
     assert await services.get(Members).make(of_address("ann@example.com")) == author.user
+
+
+async def test_what_names_an_erased_member_s_address_is_left_out_also_of_an_author_who_is_known(
+    one_client: Client, tmp_path: Path
+) -> None:
+    """Who had the address was asked only when an author was new, so a grown file still brought what was erased."""
+    services, known, grown = one_client.services, tmp_path / "known.xml", (SAMPLES / "disqus.xml").read_text("utf-8")
+    start, end = grown.index('<post dsq:id="4">'), grown.index('<post dsq:id="5">')
+    known.write_text(grown[:start] + grown[end:], encoding="utf-8")
+    await introduce(services.table, "ann")
+    await add_identity(services.table, "ann", of_address("ann@example.com"), services.unit())
+    assert (await bring(one_client, "disqus", known)).left_out == 0
+    await bury(services, "ann")
+    assert (await bring(one_client, "disqus", "disqus.xml")).left_out == 2
+    (kettle,) = await page(one_client, "/kettle/")
+    assert [reply["author"]["name"] for reply in kettle["replies"]["nodes"]] == ["Bea"]
 
 
 # ── files that are wrong ──

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias, cast
-from urllib.parse import quote
+from urllib.parse import quote, urljoin, urlsplit
 
 import orjson
 
@@ -108,18 +108,29 @@ _WORDPRESS_STATES: Final = {"1": None, "0": Status.PENDING, "approve": None, "ho
 
 def wordpress(file: Path) -> Iterator[Written]:
     """The XML of "Tools, Export" (WXR). Pingbacks and trackbacks are no comments."""
-    is_export = False
+    is_export, base = False, ""
     with _opened(file) as source:
-        for element in xml_elements(source, f"{file}", "item", "wxr_version", inside="comment"):
+        for element in xml_elements(source, f"{file}", "item", "wxr_version", "base_site_url", inside="comment"):
             is_export = True
-            if (item := element.outer) is not None:
-                page = (item.value("link") or item.value("guid"), item.value("post_id"))
-                yield _wordpress_comment(element, *page)
+            if element.name == "base_site_url":
+                base = element.text.strip()
+            elif (item := element.outer) is not None:
+                link = item.value("link") or item.value("guid")
+                yield _wordpress_comment(element, link, item.value("post_id"), _wordpress_site(base, link))
     if not is_export:
         raise Unreadable(f"{file} is no export of WordPress: it has no <item>.")
 
 
-def _wordpress_comment(comment: Element, link: str, post: str) -> Written:
+def _wordpress_site(base: str, link: str) -> str:
+    """The host and folder of a site, each of which numbers its own users; by a page's link if the file names none."""
+    try:
+        address = urlsplit(base or urljoin(link, "/"))
+    except ValueError:
+        return ""
+    return f"{address.hostname or ''}{address.path}".rstrip("/")
+
+
+def _wordpress_comment(comment: Element, link: str, post: str, site: str) -> Written:
     user, state = comment.value("comment_user_id"), comment.value("comment_approved")
     parent = comment.value("comment_parent")
     name, email = comment.value("comment_author"), comment.value("comment_author_email")
@@ -131,7 +142,7 @@ def _wordpress_comment(comment: Element, link: str, post: str) -> Written:
         at=_moment(comment.value("comment_date_gmt")) or _moment(comment.value("comment_date")),
         # What WordPress shows has a line break for each in the text.
         body=text_of_html(comment.value("comment_content").replace("\n", "<br>")),
-        author=_author(f"user {user}" if user not in ("", "0") else "", name, email),
+        author=_author(f"user {user} of {site}" if user not in ("", "0") else "", name, email),
         parent=None if parent in ("", "0") else parent,
         held=_WORDPRESS_STATES.get(state),
         gone=state not in _WORDPRESS_STATES or comment.value("comment_type") not in ("", "comment", "review"),
@@ -298,6 +309,10 @@ def _by(document: Mapping[str, Any], name: str, *keys: str) -> dict[str, Mapping
     return {next((_text(each, key) for key in keys if each.get(key)), ""): each for each in objects}
 
 
+_COMMENTO_DELETED: Final = ("", "[deleted]")
+"""The text of a deleted comment: Commento's own export says nothing else of the deletion."""
+
+
 def _commento_comment(
     place: Row, fields: Mapping[str, Any], people: Mapping[str, Mapping[str, Any]], _: object
 ) -> Written:
@@ -313,7 +328,7 @@ def _commento_comment(
         author=_author(_text(person, "commenterHex"), _text(person, "name"), person.get("email")),
         parent=None if parent in ("", "root") else parent,
         held=None if fields.get("state") in ("approved", None) else Status.PENDING,
-        gone=fields.get("deleted") is True,
+        gone=fields.get("deleted") is True or fields.get("markdown") in _COMMENTO_DELETED,
     )
 
 

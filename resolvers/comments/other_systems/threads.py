@@ -84,6 +84,8 @@ def _problem(one: Written, message: str) -> Row:
 
 
 def _stored(one: Written) -> dict[str, Any]:
+    # Comentario writes the year 1 where nothing was edited.
+    edited_at = None if one.edited_at is None or one.edited_at < _EARLIEST else iso(one.edited_at)
     return {
         "line": one.place.number,
         "name": one.place.name,
@@ -93,7 +95,7 @@ def _stored(one: Written) -> dict[str, Any]:
         "at": None if one.at is None else iso(to_the_millisecond(one.at)),
         "body": one.body,
         "author": None if one.author is None else [one.author.key, one.author.name, one.author.email],
-        "editedAt": None if one.edited_at is None else iso(one.edited_at),
+        "editedAt": edited_at,
         "held": one.held,
     }
 
