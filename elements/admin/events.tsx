@@ -33,6 +33,8 @@ export class Events implements Area {
   /** Whether a key is down, and whether one has chosen a result that is not recorded yet: it may only pass by. */
   private isKeyDown = false;
   private isByKeys = false;
+  /** The event whose scoring was refused because results are missing. */
+  private incomplete: string | null = null;
 
   constructor(private page: Page) {
     this.events = new Pages(page, 'event', (after) => ask(EVENTS, { after }).then((data) => data.events));
@@ -145,6 +147,7 @@ export class Events implements Area {
     const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
     if (!answer) return null;
     if (answer.code) this.page.say(this.page.refusal(answer));
+    this.incomplete = answer.path?.at(-1) === 'confirmMissing' ? this.card!.id : null;
     const isDone = !answer.code && (!answer.job || (await ended(this.page, answer.job.id)));
     await this.read(this.card!.id);
     if (isDone && said) this.page.say(this.page.t(said));
@@ -223,6 +226,7 @@ export class Events implements Area {
           <span class="soft">{page.t(card.state)} · {page.date(card.startsAt, { dateStyle: 'medium', timeStyle: 'short' })}</span>
           {card.state === 'UPCOMING' && <button type="button" onclick={once(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
           {['LOCKED', 'SCORED'].includes(card.state) && <button type="button" class="primary" onclick={once(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('scoreEvent')}</button>}
+          {this.incomplete === card.id && <button type="button" onclick={once(() => this.act(SCORE_EVENT, { event: card.id, confirmMissing: true }, 'scoredNow'))}>{page.t('scoreWithout')}</button>}
           {card.state === 'SCORED' && <button type="button" onclick={once(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
         </div>
         {this.matchesTable(card)}

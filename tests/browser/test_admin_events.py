@@ -194,6 +194,25 @@ async def test_a_result_that_the_keyboard_passes_by_is_not_recorded(visited: Vis
     assert recorded == ["DRAWN", "DRAWN"]
 
 
+async def test_an_event_is_scored_without_a_result_that_nobody_knows(visited: Visited, browser: Browser) -> None:
+    """The editor is told which one is missing, and confirms it: to record another outcome would say what is not so."""
+    new_event(visited, "Unfinished night", "First", "Second")
+    page = await opened(visited, browser, "editor", "#/events")
+    status = page.page.get_by_role("status")
+    await page.page.get_by_role("button", name="Unfinished night").click()
+    await page.page.get_by_role("button", name="Lock now").click()
+    await expect(status).to_contain_text("No predictions are taken")
+    await page.page.get_by_label("Result of First").select_option(label="Ada won")
+    await expect(status).to_have_text("Saved.")
+    await page.page.get_by_role("button", name="Score", exact=True).click()
+    await expect(status).to_contain_text("Matches without a result: 1 of 2 (2. Second)")
+    without = page.page.get_by_role("button", name="Score without them")
+    await without.click()
+    await expect(status).to_have_text("Scored.")
+    await expect(without).to_have_count(0)
+    await assert_clean(page)
+
+
 async def test_a_result_that_is_corrected_after_scoring_counts_once_it_is_scored_again(
     visited: Visited, browser: Browser
 ) -> None:
