@@ -345,6 +345,30 @@ async def test_a_member_goes_on_as_a_guest(world: World, context: BrowserContext
     await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
 
 
+async def test_a_guest_is_not_offered_to_become_another_guest(world: World, context: BrowserContext) -> None:
+    """Which would sign them out first, and nobody signs in as a guest again: what they wrote would be nobody's."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await as_guest(world, page)
+    await page.get_by_role("button", name="Sign in with an address").click()
+    await expect(page.get_by_label("Email address")).to_be_focused()
+    await expect(page.get_by_role("button", name=re.compile("Go on with 127.0.0.1"))).to_be_visible()
+    await expect(page.get_by_role("button", name="Go on as a guest")).to_be_hidden()
+
+
+async def test_a_guest_is_led_nowhere_where_all_are_guests(
+    demo_data: Callable[[], str], context: BrowserContext
+) -> None:
+    """The page would be empty. They may sign out."""
+    with running_service({"RINGSIDE_DATA": demo_data(), "RINGSIDE_GUESTS": "comments"}, []) as service:
+        page = await context.new_page()
+        await page.goto(f"{service.url}/sign-in?language=en")
+        await page.get_by_label("Your name").fill("Ann")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        await expect(page.get_by_role("button", name="Sign in as somebody else")).to_be_hidden()
+
+
 async def test_a_guest_signs_in_with_an_address_and_stays_who_they_are(world: World, context: BrowserContext) -> None:
     """Where they may do more is no question of being somebody else."""
     page = await context.new_page()

@@ -146,7 +146,8 @@ function showMethods() {
   by('provider').hidden = !offered('PROVIDER');
   by('provider').textContent = say('byProvider', { provider: asked.provider });
   by('email').hidden = !offered('EMAIL');
-  by('guest').hidden = !offered('GUEST') || asked.again;
+  // Who is a guest would lose what is theirs by becoming another one.
+  by('guest').hidden = !offered('GUEST') || asked.again || Boolean(signedIn?.isGuest);
   by('none').hidden = asked.methods.some(each => each !== 'SITE');
   const [first, second] = document.querySelectorAll('[data-between]');
   first.hidden = by('provider').hidden || by('email').hidden;
@@ -189,6 +190,7 @@ function showSignedIn() {
   // A guest stays who they are with an address that is nobody's.
   const isLed = signedIn.isGuest && asked.methods.includes('EMAIL');
   by('somebody-else').textContent = say(isLed ? 'withAddress' : 'somebodyElse');
+  by('somebody-else').hidden = signedIn.isGuest && !asked.methods.some(each => ['EMAIL', 'PROVIDER'].includes(each));
   show('signed-in', say('signedInAs', { name }), by('continue').hidden ? undefined : by('continue'));
 }
 
