@@ -370,12 +370,12 @@ async def test_a_guest_is_led_nowhere_where_all_are_guests(
 
 
 async def test_a_guest_signs_in_with_an_address_and_stays_who_they_are(world: World, context: BrowserContext) -> None:
-    """Where they may do more is no question of being somebody else."""
+    """Where they may do more is no question of being somebody else; nor does a reload of the page lose the request."""
     page = await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")
     await as_guest(world, page)
     await page.get_by_role("button", name="Sign in with an address").click()
-    await by_email(world, page, "ann@example.org")
+    await by_email(world, page, "ann@example.org", page.reload)
     await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
     await expect(page.get_by_role("button", name="Sign in as somebody else")).to_be_visible()
 

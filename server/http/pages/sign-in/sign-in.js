@@ -3,7 +3,7 @@
 
 const asked = JSON.parse(document.body.dataset.asked);
 const LANGUAGES = ['en', 'de', 'es', 'ar'];
-const KEPT = 'ringside-sign-in'; // the request of the code that this window waits for
+const KEPT = 'ringside-sign-in'; // the request of the code that this window waits for, and who asked
 
 const by = id => document.getElementById(id);
 let texts = {};
@@ -248,7 +248,8 @@ function listen() {
       const { request } = await ask(Request, { input: variables }).catch(error => {
         throw error.code === 'INVALID_INPUT' ? new Refused('badAddress') : error;
       });
-      sessionStorage.setItem(KEPT, JSON.stringify({ request, email, until: Date.now() + 15 * 60_000 }));
+      const kept = { request, email, until: Date.now() + 15 * 60_000, as: JSON.stringify(signedIn) };
+      sessionStorage.setItem(KEPT, JSON.stringify(kept));
       showCode(email);
     }, input);
   });
@@ -325,8 +326,10 @@ async function begin() {
     return;
   }
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null');
-  if (signedIn && !asked.again) showSignedIn();
-  else if (kept && kept.until > Date.now()) showCode(kept.email);
+  // Who was signed in when they asked waits for it still, unless another tab has signed somebody in.
+  const waits = kept && kept.until > Date.now() && (asked.again || !signedIn || kept.as === JSON.stringify(signedIn));
+  if (waits) showCode(kept.email);
+  else if (signedIn && !asked.again) showSignedIn();
   else showMethods();
   if (asked.error) tell(say(asked.error));
   else if (asked.again) tell(say('again'));
