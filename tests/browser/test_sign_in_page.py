@@ -18,7 +18,7 @@ from typing import Any
 import jwt
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from server.execution.documents import write_manifest
 from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, ExplorerPage, new_context
@@ -333,6 +333,22 @@ async def test_who_was_erased_is_told_so(world: World, context: BrowserContext) 
     await page.goto(f"{world.url}/sign-in?language=en")
     await by_email(world, page, "erased@example.org")
     await expect(page.locator("#number-error")).to_have_text(re.compile("This account was erased"))
+
+
+async def test_who_signs_in_on_a_page_that_may_sign_nobody_in_is_not_told_of_an_erasure(
+    world: World, context: BrowserContext
+) -> None:
+    """Behind a proxy that is not trusted, the service takes its own page for another's, and its owner can mend it."""
+    page = await context.new_page()
+
+    async def over_tls(route: Route) -> None:
+        headers = {**await route.request.all_headers(), "origin": world.url.replace("http", "https")}
+        await route.fulfill(response=await route.fetch(headers=headers))
+
+    await page.route("**/graphql", over_tls)
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "newcomer@example.org")
+    await expect(page.locator("#number-error")).to_have_text(re.compile("This page may not sign anybody in"))
 
 
 async def test_a_member_goes_on_as_a_guest(world: World, context: BrowserContext) -> None:

@@ -30,9 +30,10 @@ const isolated = text => `\u2068${text}\u2069`;
 // ── asking the service ──
 
 class Refused extends Error {
-  constructor(code) {
+  constructor(code, path = null) {
     super(code);
     this.code = code;
+    this.path = path;
   }
 }
 
@@ -52,17 +53,18 @@ async function ask(query, variables = {}, again = true) {
   if (response.status === 401 && again) return ask(query, variables, false);
   const value = answer.data && Object.values(answer.data)[0];
   if (answer.errors || value === undefined) throw new Refused(answer.errors?.[0]?.extensions?.code ?? 'failed');
-  if (value?.code) throw new Refused(value.code);
+  if (value?.code) throw new Refused(value.code, value.path);
   return value;
 }
 
 // The service knows them and runs them where it runs trusted documents alone.
 const { Viewer, Request, SignIn, AsGuest, Challenge, SignOut } = asked.documents;
 
-// By the digits or the link of an email. Only the member of an address who was erased may not.
+// By the digits or the link of an email. What is wrong with these is that their member was erased; otherwise it is the
+// page that may sign nobody in, behind a proxy that the service does not know, say.
 function signIn(input) {
   return ask(SignIn, { input }).catch(error => {
-    throw error.code === 'NOT_ALLOWED' ? new Refused('erased') : error;
+    throw error.code === 'NOT_ALLOWED' && error.path ? new Refused('erased') : error;
   });
 }
 
