@@ -12,13 +12,14 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Close
 from websockets.typing import Subprotocol
 
+from tests.attack.serving import Served
 from tests.service import Service
 
 PROTOCOL = Subprotocol("graphql-transport-ws")
 
 
 @asynccontextmanager
-async def open_socket(service: Service, **more: Any) -> AsyncIterator[ClientConnection]:
+async def open_socket(service: Service | Served, **more: Any) -> AsyncIterator[ClientConnection]:
     address = service.url.replace("http", "ws") + "/graphql"
     async with connect(address, subprotocols=[PROTOCOL], **more) as connection:
         yield connection

@@ -7,7 +7,7 @@
 | a new session                   | Put, in the transaction of what it is begun by               | 0 more     |
 | those that are too many         | that query; BatchWriteItem                                   | 1, seldom 2 |
 | end a session                   | Delete                                                       | 1          |
-| end all of a member             | that query; BatchWriteItem                                   | 2          |
+| end all of a member             | that query; BatchWriteItem; the query until none is left     | 3, seldom more |
 | used on another day             | Put, if it is still there                                    | 1 a day    |
 
     rst_ · member's id (26 letters) · secret (32 letters, 160 bits) · CRC-32 of all before (7 letters)
@@ -41,6 +41,8 @@ UNUSED = timedelta(days=30)
 LONGEST = timedelta(days=180)
 MOST_SESSIONS = 50
 """Of one member; with one more, the one that was used the longest ago ends."""
+MOST_PASSES = 5
+"""Over a member's sessions, to end them all: whoever begins new ones without end must not hold up who ends them."""
 
 _ID_LETTERS, _SECRET_LETTERS = 26, 32
 _ID_END = len(TOKEN_PREFIX) + _ID_LETTERS
@@ -154,10 +156,18 @@ async def end_session(table: Table, key: SessionKey) -> None:
 
 
 async def end_sessions(table: Table, user: str) -> list[SessionKey]:
-    """End all sessions of a member, and return which there were."""
-    sessions = await read_sessions_of(table, user)
-    await table.write_many(SESSION.delete(SESSION.item_key(session)) for session in sessions)
-    return [session.key for session in sessions]
+    """End all sessions of a member, and return which there were.
+
+    One that has begun by another of them, after they were read, is ended in the next pass.
+    """
+    ended: list[SessionKey] = []
+    for _ in range(MOST_PASSES):
+        sessions = await read_sessions_of(table, user)
+        if not sessions:
+            break
+        await table.write_many(SESSION.delete(SESSION.item_key(session)) for session in sessions)
+        ended += [session.key for session in sessions]
+    return ended
 
 
 async def record_use(table: Table, used: Session) -> None:

@@ -112,9 +112,12 @@ class Suspensions:
             )
 
     async def _note_admin(self, ctx: Context) -> None:
-        """Note once a day that the viewer is an admin by their token. Admins by the table are known from there."""
+        """Note once a day that the viewer is an admin by their token. Admins by the table are known from there.
+
+        What a socket's viewer has of the table may have been taken away since, and says nothing.
+        """
         now, user = self._services.clock(), ctx.viewer.id
-        if Role.ADMIN in self.roles_of(user):
+        if Role.ADMIN not in ctx.viewer.token_roles or Role.ADMIN in self.roles_of(user):
             return
         if self._admins_noted[0] != now.date():
             self._admins_noted = (now.date(), set())

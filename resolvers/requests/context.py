@@ -81,6 +81,8 @@ class Viewer:
     name: str | None = None
     email: str | None = None
     roles: frozenset[Role] = frozenset()
+    token_roles: frozenset[Role] = frozenset()
+    """Those of `roles` that the token itself gives; the others can be taken away here."""
     verified_email: str | None = None
     """`email`, if the token's issuer, a provider or a site that is configured, says that it is the member's."""
     proven: Proven | None = None

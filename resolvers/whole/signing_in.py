@@ -53,7 +53,11 @@ async def sign_in(
     signing_in.session_origin(ctx)  # refused before anything is used up
     visitor = _visitor(ctx, visit)
     proof = await signing_in.prove(ctx, request, code, token)
-    signed_in = await signing_in.begin(ctx, await _member(ctx, proof), proof)
+    try:
+        member = await _member(ctx, proof)
+    except MemberErased:
+        raise MemberErased(path=("input",)) from None  # the other reason to be NOT_ALLOWED is the page, not the input
+    signed_in = await signing_in.begin(ctx, member, proof)
     await go_on(ctx.services, visitor, signed_in.user.user)
     if proof.email is not None:
         await unless_failed(claim_address(ctx, proof.email), _NOT_CLAIMED, _log, Refusal)

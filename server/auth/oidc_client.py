@@ -18,15 +18,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
+from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import httpx
 import orjson
 
+from datastore.dynamo import ReadCache, Reads
 from datastore.values.seal import Seal
 from resolvers.requests.context import Viewer
-from server.auth.jwt_verification import FETCH_SECONDS, MAX_BYTES, JWTVerifier, parse_endpoint
+from server.auth.jwt_verification import FETCH_SECONDS, FRESH_SECONDS, MAX_BYTES, JWTVerifier, log, parse_endpoint
 from server.auth.tokens import MemberClaims, parse_expiry
 from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
@@ -86,7 +88,7 @@ class Flow:
 class OidcClient:
     """The provider's client that the settings describe."""
 
-    def __init__(self, settings: Settings, redirect: str) -> None:
+    def __init__(self, settings: Settings, redirect: str, cache: ReadCache) -> None:
         self._settings, self._redirect = settings, redirect
         self.issuer = settings.oidc_issuer or ""
         self._client = settings.oidc_client_id or ""
@@ -95,7 +97,9 @@ class OidcClient:
         )
         self._claims = MemberClaims.of(settings)
         self._http = httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False)
-        self._endpoints: Endpoints | None = None
+        self._endpoints: Reads[str, Endpoints] = cache.each(
+            "oidc_endpoints", self._read_endpoints, age=FRESH_SECONDS, kept=inf
+        )
 
     async def close(self) -> None:
         await self._verifier.close()
@@ -156,10 +160,21 @@ class OidcClient:
         return token
 
     async def _discovered(self) -> Endpoints:
-        if self._endpoints is None:
-            document = await self._asked("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
-            self._endpoints = _parse_endpoints(document, self.issuer)
-        return self._endpoints
+        endpoints = await self._endpoints.load(self.issuer)
+        assert endpoints is not None  # noqa: S101 - a read that finds none raises
+        return endpoints
+
+    async def _read_endpoints(self, issuer: str) -> Endpoints:
+        """What the discovery document says; what it said before, if it cannot be read again."""
+        try:
+            document = await self._asked("GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+            return _parse_endpoints(document, issuer)
+        except NotSignedInThere as failed:
+            known = self._endpoints.known(issuer, inf)
+            if known is None:
+                raise
+            log.warning("oidc endpoints not read again", reason=str(failed))
+            return known
 
     async def _asked(self, method: str, url: str, form: Mapping[str, str] | None = None) -> Any:
         body = bytearray()

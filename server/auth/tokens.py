@@ -223,7 +223,8 @@ class Tokens:
     def _member(self, verified: Verified) -> Viewer:
         claims = self._claims_of_sites if verified.source is Source.SITE else self._claims
         viewer = claims.parse_member(verified.claims, verified.source)
-        return viewer if verified.gives_roles else replace(viewer, roles=frozenset({Role.MEMBER}))
+        roles = viewer.roles if verified.gives_roles else frozenset({Role.MEMBER})
+        return replace(viewer, roles=roles, token_roles=roles)
 
     async def _verified(self, token: str) -> Verified:
         if self._verifier is None:

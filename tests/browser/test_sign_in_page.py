@@ -18,7 +18,7 @@ from typing import Any
 import jwt
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from server.execution.documents import write_manifest
 from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, ExplorerPage, new_context
@@ -335,6 +335,22 @@ async def test_who_was_erased_is_told_so(world: World, context: BrowserContext) 
     await expect(page.locator("#number-error")).to_have_text(re.compile("This account was erased"))
 
 
+async def test_who_signs_in_on_a_page_that_may_sign_nobody_in_is_not_told_of_an_erasure(
+    world: World, context: BrowserContext
+) -> None:
+    """Behind a proxy that is not trusted, the service takes its own page for another's, and its owner can mend it."""
+    page = await context.new_page()
+
+    async def over_tls(route: Route) -> None:
+        headers = {**await route.request.all_headers(), "origin": world.url.replace("http", "https")}
+        await route.fulfill(response=await route.fetch(headers=headers))
+
+    await page.route("**/graphql", over_tls)
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "newcomer@example.org")
+    await expect(page.locator("#number-error")).to_have_text(re.compile("This page may not sign anybody in"))
+
+
 async def test_a_member_goes_on_as_a_guest(world: World, context: BrowserContext) -> None:
     """As somebody else, so they are signed out."""
     page = await context.new_page()
@@ -345,13 +361,37 @@ async def test_a_member_goes_on_as_a_guest(world: World, context: BrowserContext
     await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
 
 
-async def test_a_guest_signs_in_with_an_address_and_stays_who_they_are(world: World, context: BrowserContext) -> None:
-    """Where they may do more is no question of being somebody else."""
+async def test_a_guest_is_not_offered_to_become_another_guest(world: World, context: BrowserContext) -> None:
+    """Which would sign them out first, and nobody signs in as a guest again: what they wrote would be nobody's."""
     page = await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")
     await as_guest(world, page)
     await page.get_by_role("button", name="Sign in with an address").click()
-    await by_email(world, page, "ann@example.org")
+    await expect(page.get_by_label("Email address")).to_be_focused()
+    await expect(page.get_by_role("button", name=re.compile("Go on with 127.0.0.1"))).to_be_visible()
+    await expect(page.get_by_role("button", name="Go on as a guest")).to_be_hidden()
+
+
+async def test_a_guest_is_led_nowhere_where_all_are_guests(
+    demo_data: Callable[[], str], context: BrowserContext
+) -> None:
+    """The page would be empty. They may sign out."""
+    with running_service({"RINGSIDE_DATA": demo_data(), "RINGSIDE_GUESTS": "comments"}, []) as service:
+        page = await context.new_page()
+        await page.goto(f"{service.url}/sign-in?language=en")
+        await page.get_by_label("Your name").fill("Ann")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        await expect(page.get_by_role("button", name="Sign in as somebody else")).to_be_hidden()
+
+
+async def test_a_guest_signs_in_with_an_address_and_stays_who_they_are(world: World, context: BrowserContext) -> None:
+    """Where they may do more is no question of being somebody else; nor does a reload of the page lose the request."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await as_guest(world, page)
+    await page.get_by_role("button", name="Sign in with an address").click()
+    await by_email(world, page, "ann@example.org", page.reload)
     await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
     await expect(page.get_by_role("button", name="Sign in as somebody else")).to_be_visible()
 

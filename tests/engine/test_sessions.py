@@ -18,7 +18,7 @@ from resolvers.members.signing_in import begin_for_page
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.confirmations import MailingService, mailing
-from tests.intercepted import intercepted
+from tests.intercepted import beforehand, intercepted
 from tests.members import introduce
 from tests.sign_in import (
     REQUEST_SIGN_IN,
@@ -190,6 +190,20 @@ async def test_no_session_begins_by_one_that_was_ended(mail: MailingService) -> 
         assert (await stolen.post(VIEWER)).status_code == 401
     code = {"token": back.partition("=")[2]}
     assert await on_page(mail.client, SHOP).code(SIGN_IN, input=code) == "TOKEN_SPENT"
+
+
+async def test_a_session_that_begins_while_all_of_them_end_ends_too(mail: MailingService) -> None:
+    """Or a thief of a cookie who asks for a page's token again and again would stay signed in."""
+    page, tokens = on_page(mail.client), list[str]()
+    await signed_in(mail, ADA, page)
+
+    async def hand_over() -> None:
+        tokens.append((await page.http.post("/sign-in/done", json={"origin": SHOP})).json()["token"])
+
+    with beforehand(mail.client.services.table, hand_over, "batch_write_item", about="SESSION#"):
+        assert await page.ask(SIGN_OUT, input={"everywhere": True}) == {"signedOut": True}
+    [token] = tokens
+    assert (await on_page(mail.client, SHOP, token).post(VIEWER)).status_code == 401
 
 
 @pytest.mark.parametrize("blank", [b"\xa0", b"\x85"])

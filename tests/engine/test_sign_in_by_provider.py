@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,6 +21,7 @@ from datastore.people.profiles import read_profiles
 from resolvers.members.sessions import Sessions
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
+from server.auth.jwt_verification import FRESH_SECONDS
 from server.settings import Settings
 from server.settings.values import parse_site_keys
 from tests.client import Client, serving
@@ -321,6 +323,22 @@ async def test_a_wrong_discovery_document_sends_nobody_anywhere(browser: Browser
         answer = await browser.client.http.post("/sign-in", json={"asked": ""})
     assert (answer.status_code, "The provider does not answer" in answer.text) == (503, True)
     assert ["its discovery document is wrong" in log["reason"] for log in logs] == [True]
+
+
+async def test_a_provider_that_moves_is_followed(browser: Browser) -> None:
+    """Without a new start of the service; while its discovery document is wrong, people sign in where they did."""
+    provider, cache = browser.provider, browser.client.services.cache
+
+    async def page() -> str:
+        answer = await browser.client.http.post("/sign-in", json={"asked": ""})
+        return urlsplit(str(answer.json()["location"])).path
+
+    assert await page() == "/authorize"
+    for discovered in ({"authorization_endpoint": f"{provider.issuer}/moved"}, {"issuer": "https://evil.example"}):
+        provider.discovered = discovered
+        later = cache.clock() + FRESH_SECONDS
+        cache.clock = partial(float, later)
+        assert await page() == "/moved"
 
 
 async def test_a_host_that_cannot_be_ends_a_sign_in_with_a_word(browser: Browser) -> None:

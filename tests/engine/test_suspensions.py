@@ -5,6 +5,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 
@@ -15,6 +16,7 @@ from datastore.people.identities import IDENTITY
 from resolvers.members.suspensions import Suspensions
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
+from tests.attack.serving import serving_on_a_socket
 from tests.client import Client, serving
 from tests.comments import post
 from tests.erasing import ERASE, EXPORT
@@ -23,6 +25,7 @@ from tests.jobs import ended
 from tests.queries import POST_COMMENT, REINSTATE, SUSPEND, UPDATE_PROFILE, mutation
 from tests.sign_in import in_session, with_session
 from tests.waiting import until
+from tests.websockets import open_socket, receive, send
 
 ADA = node_id("User", "ada")
 SET_ROLES = mutation("setRoles", "RolesSet", "user { roles }")
@@ -197,6 +200,27 @@ async def test_who_is_an_admin_no_more_can_be_suspended_and_erased(one_client: C
     await root.ask(SET_ROLES, input={"user": user, "roles": []})
     assert (await root.ask(SUSPEND, input={"user": user, "reason": "Coup"}))["user"]["suspension"]
     assert "job" in await root.ask(ERASE, input={"user": user, "contributions": "REMOVE"})
+
+
+@pytest.mark.parametrize("by_token", [False, True], ids=["session", "token"])
+async def test_an_open_socket_makes_nobody_an_admin_who_is_one_no_more(one_client: Client, *, by_token: bool) -> None:
+    """It keeps the roles that it began with until its next check, and who is noted as an admin is for months."""
+    root, eve = [await in_session(one_client, name, Role.ADMIN) for name in ("root", "eve")]
+    user, bearer = with_session("eve"), one_client.member(with_session("eve")) if by_token else eve
+    headers = {"authorization": bearer.http.headers["authorization"]}
+    async with (
+        serving_on_a_socket(one_client.settings) as served,
+        httpx.AsyncClient(base_url=served.url, headers=root.http.headers, timeout=120) as root.http,
+        open_socket(served, additional_headers=headers) as connection,
+    ):
+        await send(connection, {"type": "connection_init"})
+        assert (await receive(connection))["type"] == "connection_ack"
+        await root.ask(SET_ROLES, input={"user": node_id("User", user), "roles": []})
+        payload = {"query": UPDATE_PROFILE, "variables": {"input": {"name": "Eve the second"}}}
+        await send(connection, {"id": "1", "type": "subscribe", "payload": payload})
+        assert "user" in (await receive(connection))["payload"]["data"]["updateProfile"]
+        wanted = {"user": node_id("User", user), "reason": "Coup"}
+        assert (await root.ask(SUSPEND, input=wanted))["user"]["suspension"]
 
 
 async def test_a_suspension_that_failed_half_way_ends_the_sessions_when_it_is_repeated(one_client: Client) -> None:

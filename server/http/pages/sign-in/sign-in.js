@@ -3,7 +3,7 @@
 
 const asked = JSON.parse(document.body.dataset.asked);
 const LANGUAGES = ['en', 'de', 'es', 'ar'];
-const KEPT = 'ringside-sign-in'; // the request of the code that this window waits for
+const KEPT = 'ringside-sign-in'; // the request of the code that this window waits for, and who asked
 
 const by = id => document.getElementById(id);
 let texts = {};
@@ -30,9 +30,10 @@ const isolated = text => `\u2068${text}\u2069`;
 // ── asking the service ──
 
 class Refused extends Error {
-  constructor(code) {
+  constructor(code, path = null) {
     super(code);
     this.code = code;
+    this.path = path;
   }
 }
 
@@ -52,17 +53,18 @@ async function ask(query, variables = {}, again = true) {
   if (response.status === 401 && again) return ask(query, variables, false);
   const value = answer.data && Object.values(answer.data)[0];
   if (answer.errors || value === undefined) throw new Refused(answer.errors?.[0]?.extensions?.code ?? 'failed');
-  if (value?.code) throw new Refused(value.code);
+  if (value?.code) throw new Refused(value.code, value.path);
   return value;
 }
 
 // The service knows them and runs them where it runs trusted documents alone.
 const { Viewer, Request, SignIn, AsGuest, Challenge, SignOut } = asked.documents;
 
-// By the digits or the link of an email. Only the member of an address who was erased may not.
+// By the digits or the link of an email. What is wrong with these is that their member was erased; otherwise it is the
+// page that may sign nobody in, behind a proxy that the service does not know, say.
 function signIn(input) {
   return ask(SignIn, { input }).catch(error => {
-    throw error.code === 'NOT_ALLOWED' ? new Refused('erased') : error;
+    throw error.code === 'NOT_ALLOWED' && error.path ? new Refused('erased') : error;
   });
 }
 
@@ -146,7 +148,8 @@ function showMethods() {
   by('provider').hidden = !offered('PROVIDER');
   by('provider').textContent = say('byProvider', { provider: asked.provider });
   by('email').hidden = !offered('EMAIL');
-  by('guest').hidden = !offered('GUEST') || asked.again;
+  // Who is a guest would lose what is theirs by becoming another one.
+  by('guest').hidden = !offered('GUEST') || asked.again || Boolean(signedIn?.isGuest);
   by('none').hidden = asked.methods.some(each => each !== 'SITE');
   const [first, second] = document.querySelectorAll('[data-between]');
   first.hidden = by('provider').hidden || by('email').hidden;
@@ -189,6 +192,7 @@ function showSignedIn() {
   // A guest stays who they are with an address that is nobody's.
   const isLed = signedIn.isGuest && asked.methods.includes('EMAIL');
   by('somebody-else').textContent = say(isLed ? 'withAddress' : 'somebodyElse');
+  by('somebody-else').hidden = signedIn.isGuest && !asked.methods.some(each => ['EMAIL', 'PROVIDER'].includes(each));
   show('signed-in', say('signedInAs', { name }), by('continue').hidden ? undefined : by('continue'));
 }
 
@@ -246,7 +250,8 @@ function listen() {
       const { request } = await ask(Request, { input: variables }).catch(error => {
         throw error.code === 'INVALID_INPUT' ? new Refused('badAddress') : error;
       });
-      sessionStorage.setItem(KEPT, JSON.stringify({ request, email, until: Date.now() + 15 * 60_000 }));
+      const kept = { request, email, until: Date.now() + 15 * 60_000, as: JSON.stringify(signedIn) };
+      sessionStorage.setItem(KEPT, JSON.stringify(kept));
       showCode(email);
     }, input);
   });
@@ -323,8 +328,10 @@ async function begin() {
     return;
   }
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null');
-  if (signedIn && !asked.again) showSignedIn();
-  else if (kept && kept.until > Date.now()) showCode(kept.email);
+  // Who was signed in when they asked waits for it still, unless another tab has signed somebody in.
+  const waits = kept && kept.until > Date.now() && (asked.again || !signedIn || kept.as === JSON.stringify(signedIn));
+  if (waits) showCode(kept.email);
+  else if (signedIn && !asked.again) showSignedIn();
   else showMethods();
   if (asked.error) tell(say(asked.error));
   else if (asked.again) tell(say('again'));
