@@ -176,6 +176,7 @@ def _parse_changes(
 async def delete_comment(ctx: Context, /, *, comment: visibility.CommentId) -> str:
     """The id of the deleted comment, even if it was deleted before."""
     viewer = ctx.signed_in()
+    ctx.count_change("deletions of comments")
     deleted_id = node_id("Comment", comment)
 
     async def delete(old: Comment | None) -> str:

@@ -36,6 +36,7 @@ async def update_profile(
     settings = (email, time_zone, daily_word_at, lock_reminder_hours)
     if member.is_guest and (reply_emails is not None or any(value is not UNSET for value in settings)):
         raise NotAllowed("A guest has a name and a picture: sign in with an address for everything else.")
+    ctx.count_change("profile")
     stored = await profile_store.read_profile(ctx.table, member.id)
     if stored is None:
         raise NotFound("This account was erased.")
@@ -52,6 +53,7 @@ async def update_profile(
     if email is not UNSET:  # the last, because it may send an email
         changes |= await _email_changes(ctx, current, None if email is None else validate_email_address(email))
     changed = replace(current, **changes)
+    changes = {field: value for field, value in changes.items() if getattr(stored, field) != value}
     await profile_store.update_profile(ctx.table, changed, changes, ctx.unit)
     ctx.services.profiles.put(member.id, changed)
     return changed

@@ -101,6 +101,7 @@ async def user_leagues(
 async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry) -> visibility.ShownLeague:
     """A new league, with the viewer as its first captain."""
     member, now = ctx.member(), ctx.now()
+    ctx.count_change("leagues")
     valid_season = rules.validate_season(season, "input", "season")
     empty = League(
         id=league_id(ctx.new_id(), valid_season),
@@ -146,6 +147,7 @@ async def _with_room(ctx: Context, own: MemberLeagues) -> MemberLeagues:
 async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: str | None = None) -> Joined:
     """An OPEN league admits at once, a CODE league with its code; in an APPROVAL league one waits for a captain."""
     member, token = ctx.member(), ctx.new_id()
+    ctx.count_change("leagues")
     if (league is None) == (code is None):
         raise InvalidInput("Join a league by its id or by its code.", path=("input", "league"))
 
@@ -185,6 +187,7 @@ async def _load_to_join(ctx: Context, key: str) -> visibility.LeagueView:
 
 async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, captain: bool = False) -> Admitted:
     """Admit somebody who is waiting, or make a member a captain."""
+    ctx.count_change("leagues")
     current, own_place = await _load_as_captain(ctx, league)
     before = await leagues.read_place(ctx.table, league, user)
     if before is None:
@@ -216,12 +219,14 @@ async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId)
         await leagues.remove(ctx.table, captain, place, own, ctx.unit, answer)
         return answer
 
+    ctx.count_change("leagues")
     return await optimistic(lambda: _load_as_captain(ctx, league), remove)
 
 
 async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId | None = None) -> visibility.ShownLeague:
     """Leave, or stop waiting. The last captain names a successor."""
     ctx.member()
+    ctx.count_change("leagues")
 
     async def leave(current: visibility.LeagueView) -> visibility.ShownLeague:
         if current.place is None:
@@ -265,12 +270,14 @@ async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> visibility
         await leagues.rotate_code(ctx.table, captain, current, after, ctx.unit, visibility.show_to_everybody(current))
         return visibility.show_to_everybody(current)
 
+    ctx.count_change("leagues")
     return await optimistic(lambda: _load_as_captain(ctx, league), rotate)
 
 
 async def delete_league(ctx: Context, /, *, league: LeagueId) -> str:
     """Delete a league with its members. Nobody sees it from the first write on; a repeat completes it."""
     member = ctx.member()
+    ctx.count_change("leagues")
     if not is_league_id(league):
         raise NotFound(path=("input", "league"))
     stored, place = await asyncio.gather(

@@ -141,6 +141,7 @@ V = TypeVar("V")
 
 PROFILE_AGE = 10.0
 """Seconds for which others may see an old profile; the process that changes one shows the change at once."""
+CHANGE_RATE = "600/minute"
 RECENT = timedelta(minutes=15)
 """How old the sign-in of a session may be for what is worth more than a session."""
 MEMBER_AGE = 24 * 3600.0
@@ -325,6 +326,10 @@ class Context:
         if not self.signed_in().is_member:
             raise NotSignedIn("This needs a signed-in member, which an API key is not.")
         return self.viewer
+
+    def count_change(self, of: str) -> None:
+        """Count a change by the viewer; RateLimited if they have made too many of these. Each leaves something."""
+        self.services.rates.hit(CHANGE_RATE, of, self.viewer.id)
 
     def with_role(self, role: Role) -> Viewer:
         """The viewer, who must have this role."""

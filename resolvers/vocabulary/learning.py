@@ -18,7 +18,7 @@ from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.node_ids import node_id
-from resolvers.values.texts import LINE, is_line
+from resolvers.values.texts import LINE, is_line, single_spaced
 from resolvers.vocabulary import visibility
 from resolvers.vocabulary.cache import VocabularyCache, load_screen, profile_screens
 from resolvers.vocabulary.lists import ListId, WordId, require_word
@@ -27,15 +27,13 @@ from resolvers.vocabulary.schedules import Grade, Streak, compute_streak, local_
 
 # ── cards ──
 
-REVIEW_RATE = "600/minute"
-
 
 async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
     """The word's card with the time at which it is due next; the first review makes it."""
     member = ctx.member()
     reviewing = await require_word(ctx, word)
     word_key = (reviewing.list, reviewing.ordinal)
-    ctx.services.rates.hit(REVIEW_RATE, "reviews", member.id)
+    ctx.count_change("reviews")
     now = ctx.now()
     return await quizzes.review_card(
         ctx.table, member.id, *word_key, lambda before: reviewed(before, member.id, word_key, grade, now), ctx.unit
@@ -57,7 +55,6 @@ SentenceId = Annotated[str, NodeOf("Sentence")]
 
 LONGEST_QUIZ = 1000
 LONGEST_SENTENCE = 2000
-WRITE_RATE = "600/minute"
 MAX_AGE = timedelta(days=31)
 """How far back a quiz or sentence may be dated: long enough for a phone that was offline on a journey."""
 
@@ -87,7 +84,7 @@ async def record_quiz(
         raise InvalidInput(f"A quiz has 1 to {LONGEST_QUIZ} questions.", path=("input", "total"))
     if not 0 <= correct <= total:
         raise InvalidInput(f"Of {total} questions, 0 to {total} can be answered correctly.", path=("input", "correct"))
-    ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
+    ctx.count_change("quizzes")
     word_list, (profile, days) = await asyncio.gather(
         visibility.require_input_list(ctx, list), learning.read_profile_and_days(ctx.table, member.id)
     )
@@ -126,7 +123,7 @@ async def write_sentence(
     """A new sentence, or a change of the member's own one, which keeps its day whatever `on` says."""
     member = ctx.member()
     parsed_text = _parse_sentence(text)
-    ctx.services.rates.hit(WRITE_RATE, "sentences", member.id)
+    ctx.count_change("sentences")
     if sentence is not None:
         practised = await _load_practised(ctx, word)
         return await _amend(ctx, sentence, practised if word is not UNSET else UNSET, parsed_text)
@@ -183,7 +180,7 @@ async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:
 
 def _parse_sentence(text: str) -> str:
     sentence = text.strip()
-    lines = " ".join(sentence.split())  # line ends and tabs may be in it
+    lines = single_spaced(sentence, LONGEST_SENTENCE)  # line ends and tabs may be in it
     if len(sentence) > LONGEST_SENTENCE or not is_line(lines, LONGEST_SENTENCE):
         raise InvalidInput(f"A sentence has 1 to {LONGEST_SENTENCE} characters, {LINE}.", path=("input", "text"))
     return sentence

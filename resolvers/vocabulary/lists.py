@@ -23,7 +23,6 @@ from resolvers.vocabulary.texts import NewWord, as_new_word, parse_list_name, pa
 ListId = Annotated[str, NodeOf("WordList")]
 WordId = Annotated[str, NodeOf("Word")]
 
-CHANGE_RATE = "600/minute"
 _CLEARED_AT_ONCE = 1_000
 """Words and daily words that a request deletes with their list. `ringside emails` deletes the rest."""
 _ORDINAL_DIGITS = 6
@@ -60,7 +59,7 @@ async def create_word_list(ctx: Context, /, *, name: str, level: int | None = No
         owner=None if public else creator.id,
         level=level,
     )
-    ctx.services.rates.hit(CHANGE_RATE, "lists", creator.id)
+    ctx.count_change("lists")
     await lists.create_list(ctx.table, new, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(new)
     return new
@@ -74,7 +73,7 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
     if not 1 <= len(words) <= MOST_WORDS:
         raise InvalidInput(f"Add 1 to {MOST_WORDS} words at a time, not {len(words)}.", path=("input", "words"))
     parsed = tuple(parse_word(list, word, ("input", "words", str(index))) for index, word in enumerate(words))
-    ctx.services.rates.hit(CHANGE_RATE, "words", ctx.viewer.id)
+    ctx.count_change("words")
     # A repeated request gets the id of its first attempt, so that it does not wait for that.
     batch_id = f"{ctx.viewer.id} {ctx.unit.key}" if ctx.unit.key else ctx.new_id()
     batch = WordBatch(batch_id, parsed, LONGEST_LIST if word_list.public else MOST_WORDS)
@@ -137,10 +136,10 @@ async def remove_word(ctx: Context, /, *, word: WordId) -> WordList:
 
 async def _require_editable_word(ctx: Context, key: str) -> tuple[str, int]:
     """List and ordinal of a word that the viewer may change."""
-    viewer = ctx.signed_in()
+    ctx.signed_in()
     word = await require_word(ctx, key)
     visibility.require_editable(ctx, await visibility.require_input_list(ctx, word.list))
-    ctx.services.rates.hit(CHANGE_RATE, "words", viewer.id)
+    ctx.count_change("words")
     return word.list, word.ordinal
 
 
@@ -195,7 +194,7 @@ async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A0
     if stored is None or not stored.was_visible_to(ctx.viewer.member_id):
         raise NotFound("There is no such list.", path=("input", "list"))
     visibility.require_editable(ctx, stored)
-    ctx.services.rates.hit(CHANGE_RATE, "lists", ctx.viewer.id)
+    ctx.count_change("lists")
     await lists.delete_list(ctx.table, list, deleted_id, ctx.unit)
     after = await lists.read_list(ctx.table, list, consistent=True)
     if after is not None:
@@ -205,10 +204,10 @@ async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A0
 
 
 async def _require_editable_list(ctx: Context, list_id: str) -> WordList:
-    viewer = ctx.signed_in()
+    ctx.signed_in()
     word_list = await visibility.require_input_list(ctx, list_id)
     visibility.require_editable(ctx, word_list)
-    ctx.services.rates.hit(CHANGE_RATE, "lists", viewer.id)
+    ctx.count_change("lists")
     return word_list
 
 

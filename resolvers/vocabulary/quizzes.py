@@ -31,7 +31,7 @@ from datastore.vocabulary.words import Word, find_words
 from resolvers.loading import batched
 from resolvers.requests.context import AnyId, Context
 from resolvers.vocabulary.cache import VocabularyCache
-from resolvers.vocabulary.learning import WRITE_RATE, member_today
+from resolvers.vocabulary.learning import member_today
 from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.schedules import Grade, Streak, compute_streak, reviewed
@@ -287,7 +287,7 @@ async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | 
             f"An answer has no more than {MOST_MARKS} accents or other marks in a row.", path=("input", "answers")
         )
     list_id, quiz_id = _parse_token(ctx, token)
-    ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
+    ctx.count_change("quizzes")
     async with ctx.services.turn("quizzes", member.id):  # they write the same days and cards
         sheet = await quizzes.read_quiz_sheet(ctx.table, member.id, list_id, quiz_id)
         return await _grade(ctx, sheet, texts)

@@ -20,7 +20,7 @@ from resolvers.people.confirmations import Confirmations, Link, Purpose
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Context, Services
 from resolvers.vocabulary.cache import VocabularyCache, profile_screens
-from resolvers.vocabulary.lists import CHANGE_RATE, ListId
+from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.visibility import ShownList, ShownSubscription, require_input_list, show_subscriptions
 
 # ── subscriptions of members ──
@@ -53,7 +53,7 @@ async def subscribe(
     character_set: CharacterSet = CharacterSet.SIMPLIFIED,
 ) -> Subscription:
     member = ctx.member()
-    ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
+    ctx.count_change("subscriptions")
     word_list, existing = await asyncio.gather(
         require_input_list(ctx, list), subscription_store.read_subscriptions(ctx.table, member.id)
     )
@@ -85,7 +85,7 @@ async def unsubscribe(
     character_set: CharacterSet = CharacterSet.SIMPLIFIED,
 ) -> Subscription:
     member = ctx.member()
-    ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
+    ctx.count_change("subscriptions")
     await require_input_list(ctx, list)
     return await subscription_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)
 
@@ -188,7 +188,7 @@ async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
 async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
     """Move the subscriptions of the member's proven addresses to the member. A repeat completes and repeats it."""
     member = ctx.member()
-    ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
+    ctx.count_change("subscriptions")
     profile = await profile_store.read_profile(ctx.table, member.id)
     confirmed = profile.proven_email if profile is not None else None
     addresses = list(dict.fromkeys(address for address in (member.verified_email, confirmed) if address))

@@ -1,7 +1,6 @@
 """Word lists, daily words, subscriptions, quizzes and sentences, over HTTP."""
 
 from asyncio import gather
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
@@ -11,7 +10,6 @@ import pytest
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.refusals import RateLimited
 from datastore.vocabulary.daily import DAILY, draw_daily_word
 from datastore.vocabulary.learning import SENTENCE
 from datastore.vocabulary.lists import delete_list, read_list
@@ -28,7 +26,6 @@ from datastore.vocabulary.subscriptions import (
 from datastore.vocabulary.words import all_words
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
-from resolvers.vocabulary.lists import CHANGE_RATE
 from tests.audits import breaches_in
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
@@ -178,16 +175,6 @@ async def test_a_subscription_counts_its_member_once(client: Client) -> None:
         ("TRADITIONAL", False),
     ]
     assert await client.member("zoe").code(UNSUBSCRIBE, input={"list": list_id}) == "NOT_FOUND"
-
-
-async def test_ending_a_subscription_counts_as_a_change(one_client: Client) -> None:
-    """Each end leaves a receipt, even if there was nothing to end any more."""
-    list_id, ada = await public_list(one_client), one_client.member("ada")
-    await ada.ask(SUBSCRIBE, input={"list": list_id})
-    with suppress(RateLimited):
-        while True:
-            one_client.services.rates.hit(CHANGE_RATE, "subscriptions", "ada")
-    assert await ada.code(UNSUBSCRIBE, input={"list": list_id}) == "RATE_LIMITED"
 
 
 async def test_of_subscriptions_only_active_ones_are_limited(one_client: Client) -> None:

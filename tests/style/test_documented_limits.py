@@ -18,8 +18,8 @@ from resolvers.members import sessions
 from resolvers.people import confirmations
 from resolvers.pickem import rules
 from resolvers.pickem import rules as card_rules
-from resolvers.vocabulary import learning, quizzes, subscriptions, texts
-from resolvers.vocabulary import lists as own_lists
+from resolvers.requests.context import CHANGE_RATE
+from resolvers.vocabulary import quizzes, subscriptions, texts
 from resolvers.voting import boards, continuing
 from resolvers.whole import exporting, importing
 from schema import schema
@@ -61,9 +61,8 @@ FIGURES = {
     "comments per guest and process, whatever that setting says: posting and editing each": [
         parse_rate(writing.RATE_OF_GUESTS).limit
     ],
-    "reviews, quiz results, sentences, changes of lists, words and subscriptions of one member, each per process": [
-        *{parse_rate(rate).limit for rate in (learning.REVIEW_RATE, learning.WRITE_RATE, own_lists.CHANGE_RATE)}
-    ],
+    "reviews, quiz results, sentences, changes of lists, words, subscriptions, leagues and the profile, and deletions "
+    "of comments by one member, each per process": [parse_rate(CHANGE_RATE).limit],
     "confirmations of an address that one member asks for, per process": [parse_rate(confirmations.RATE).limit],
     "claims of comments that one member begins; visits that they continue, per process": [
         parse_rate(claiming._RATE).limit,
