@@ -29,7 +29,7 @@ from datastore.refusals import InvalidInput, RateLimited
 from datastore.values.folding import in_form, is_stream_safe
 from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import Context, Unset, parse_given
-from resolvers.values.texts import LINE, is_line, parse_image_address, parse_line, single_spaced
+from resolvers.values.texts import LINE, MOST_BLANKS, is_line, parse_image_address, parse_line, single_spaced
 
 # ── codes of leagues ──
 
@@ -250,7 +250,8 @@ def parse_details(
 
 def _validate_description(text: str) -> str:
     """Lines of text. Line ends are the only control characters."""
-    description = "\n".join(line.rstrip() for line in text.splitlines()).strip()
+    shown = text if len(text) <= MOST_BLANKS * LONGEST_DESCRIPTION else ""
+    description = "\n".join(line.rstrip() for line in shown.splitlines()).strip()
     if not is_line(description.replace("\n", " "), LONGEST_DESCRIPTION):
         raise InvalidInput(
             f"A description has 1 to {LONGEST_DESCRIPTION} characters, {LINE}; null for none.",

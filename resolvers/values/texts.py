@@ -27,7 +27,7 @@ _RESERVED = (0x2065, *range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE1000))
 FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(map(chr, (*_SELECTORS, *_RESERVED)))
 """Characters that show nothing, although they are printable or not known here."""
 
-_MOST_BLANKS = 20
+MOST_BLANKS = 20
 """A line may be given with blanks that make it so many times as long."""
 LONGEST_ADDRESS = 2000
 ADDRESS_CHARACTERS = re.compile(r"[!#-;=?-\[\]_a-z~]+")
@@ -57,7 +57,7 @@ def is_line(text: str, longest: int) -> bool:
 
 def single_spaced(text: str, longest: int) -> str:
     """A text with single spaces; nothing for one that is so long that to look at it would take its time."""
-    return " ".join(text.split()) if len(text) <= _MOST_BLANKS * longest else ""
+    return " ".join(text.split()) if len(text) <= MOST_BLANKS * longest else ""
 
 
 def parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> str:
