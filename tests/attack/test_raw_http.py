@@ -19,6 +19,7 @@ import uvloop
 from graphql import get_introspection_query
 from hypothesis import HealthCheck, given, settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from datastore.dynamo import Table
 from server.http.protocol import (
@@ -70,6 +71,9 @@ def test_uvicorn_still_has_what_the_protocol_overrides() -> None:
     cycle = inspect.getsource(RequestResponseCycle)
     for name in ("disconnected", "message_event", "response_started", "response_complete", "keep_alive"):
         assert f"self.{name}" in cycle
+    sockets = inspect.getsource(WebSocketsSansIOProtocol)
+    for name in ("close_sent", "handshake_initiated", "queue.empty()", "read_paused", "transport.resume_reading()"):
+        assert f"self.{name}" in sockets
     assert ServerConfig.__mro__[1].__module__ == "uvicorn.config"
 
 
