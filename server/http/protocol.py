@@ -403,6 +403,12 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if not (self._rest or self.read_paused or self.transport.is_closing()):
             self.transport.resume_reading()
 
+    def handle_ping(self) -> None:
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.transport.abort()  # the client asks without reading, and its pongs would be kept for it
+
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
         if self.transport.is_closing():

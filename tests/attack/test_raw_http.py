@@ -74,6 +74,7 @@ def test_uvicorn_still_has_what_the_protocol_overrides() -> None:
     sockets = inspect.getsource(WebSocketsSansIOProtocol)
     for name in ("close_sent", "handshake_initiated", "queue.empty()", "read_paused", "transport.resume_reading()"):
         assert f"self.{name}" in sockets
+    assert "self.handle_ping()" in sockets
     assert ServerConfig.__mro__[1].__module__ == "uvicorn.config"
 
 
