@@ -101,8 +101,11 @@ class ServerConfig(uvicorn.Config):
         super().__init__(app, http=LimitedProtocol, ws=SocketProtocol, **options)
         self.settings = settings
         self.most_connections = most_connections(settings)
-        self.waiting: dict[LimitedProtocol, None] = {}
-        """The connections whose clients have not sent a complete request, the longest waiting first."""
+        self.waiting: dict[LimitedProtocol | SocketProtocol, None] = {}
+        """The connections that may be closed to make room for others, the longest waiting first.
+
+        Their clients have not sent a complete request, or not answered the closing of their socket.
+        """
 
 
 class _Section(Enum):
@@ -376,6 +379,7 @@ PIECE = 4096
 class SocketProtocol(WebSocketsSansIOProtocol):
     """One socket."""
 
+    config: ServerConfig
     _rest = b""
     """What has been received and waits to be taken apart. Reading is paused meanwhile."""
 
@@ -403,6 +407,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if not (self._rest or self.read_paused or self.transport.is_closing()):
             self.transport.resume_reading()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.config.waiting.pop(self, None)
+        super().connection_lost(exc)
+
     def handle_ping(self) -> None:
         if self.writable.is_set():
             super().handle_ping()
@@ -411,6 +419,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
+        if self.close_sent:
+            self.config.waiting[self] = None
         if self.transport.is_closing():
             self.handshake_complete = True  # as after `websocket.close`: there is nothing left to complete
         self._go_on()

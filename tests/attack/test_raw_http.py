@@ -34,11 +34,13 @@ from server.http.protocol import (
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, LIVEZ, QUERY, connect, exchange, head, post
 from tests.attack.serving import Served, serving_on_a_socket
+from tests.attack.websocket_frames import HANDSHAKE
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.examples import examples
 from tests.service import Service, running_service
 from tests.waiting import until
+from tests.websockets import PROTOCOL
 
 ENDLESS: Sequence[bytes] = (CHUNKED, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 40)
 LARGE = b"x" * 140_000
@@ -203,6 +205,20 @@ async def test_idle_connections_make_room_for_requests(impatient: Served) -> Non
             assert (await exchange(impatient.url, [post()])).statuses == [200]
         assert len(impatient.server.server_state.connections) <= 21
         assert await idle[0][0].read() == b""
+
+
+async def test_closed_sockets_make_room_for_requests(default_engine: RunningEngine, one_table: Table) -> None:
+    """Their clients do not answer the closing, for which they have ten seconds: nobody else was served meanwhile."""
+    settings = settings_for(default_engine, one_table.name, max_connections=16)
+    async with serving_on_a_socket(settings) as served:
+        async with AsyncExitStack() as stack:
+            for _ in range(16):
+                reader, writer = await stack.enter_async_context(connect(served.url))
+                writer.write(HANDSHAKE.replace(PROTOCOL.encode(), b"another"))
+                await reader.readuntil(PROTOCOL.encode())  # which the reason for the closing names
+            assert len(served.config.waiting) == len(served.server.server_state.connections) == 16
+            assert (await exchange(served.url, [post()])).statuses == [200]
+        await until(lambda: not served.config.waiting, "those that are gone are forgotten")
 
 
 @pytest.mark.soak
