@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 import structlog
-from graphql import OperationType
+from graphql import GraphQLError, OperationType
 from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -241,9 +241,10 @@ class _Connection:
         if self._pipeline.requests.is_full(self._address):
             await self._refuse(id_)
             return
-        viewer = await self._credentials.result().viewer()
         try:
-            await self._answer(id_, payload, viewer)
+            await self._answer(id_, payload, await self._credentials.result().viewer())
+        except WebSocketDisconnect:
+            raise
         except Overloaded:
             await self._refuse(id_)
         except HTTPException as error:
@@ -251,6 +252,9 @@ class _Connection:
             await self._send({"id": id_, "type": "error", "payload": [error_payload]})
         except InvalidOperation as invalid:
             await self._send({"id": id_, "type": "error", "payload": Answer.not_executed(*invalid.errors).errors})
+        except Exception as error:  # noqa: BLE001 - it is logged, and the client must not wait for ever
+            failed = Answer.not_executed(GraphQLError("The operation failed.", original_error=error))
+            await self._send({"id": id_, "type": "error", "payload": failed.errors})
 
     async def _answer(self, id_: str, payload: Any, viewer: Viewer) -> None:
         introspection = self._pipeline.may_introspect(viewer)
