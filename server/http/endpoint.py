@@ -123,7 +123,8 @@ async def _execute(
         if not isinstance(answer, Answer):
             identify = partial(pipeline.identification.identify, scope["headers"], secure=secure, address=address)
             credentials = Credentials(identified, identify)
-            return EventStream(answer, pipeline.closing, set_cookie, credentials, pipeline.streams.held(address))
+            place = pipeline.kept_open(pipeline.streams, address)
+            return EventStream(answer, pipeline.closing, set_cookie, credentials, place)
     else:
         answer = await pipeline.execute(operation, request, ctx, suggestions=introspection, headers=scope["headers"])
         if operation.kind is OperationType.QUERY and answer.is_overloaded:

@@ -234,6 +234,17 @@ class Pipeline:
             finally:
                 self.metrics.count_in_flight(-1)
 
+    @contextmanager
+    def kept_open(self, quota: Quota, address: str) -> Iterator[None]:
+        """Count a stream or subscription during the block; Overloaded, which the metrics tell, if there are enough."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(quota.held(address))
+            except Overloaded:
+                self.metrics.finished(None, Outcome.OVERLOADED, 0.0)
+                raise
+            yield
+
     async def operation(self, request: GraphQLRequest, client: Client, *, introspection: bool) -> Operation:
         """The operation that a request asks for; Overloaded if too many new documents wait to be checked."""
         document = self.documents.find(request, introspection=introspection)
@@ -338,7 +349,7 @@ class Pipeline:
         async with aclosing(answers):
             with ExitStack() as stack:
                 try:
-                    stack.enter_context(self.subscriptions.held(address))
+                    stack.enter_context(self.kept_open(self.subscriptions, address))
                 except Overloaded as full:
                     yield Answer.not_executed(GraphQLError(full.message, original_error=full))
                     return

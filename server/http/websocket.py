@@ -71,7 +71,7 @@ async def serve_socket(websocket: WebSocket) -> None:
     else:
         with ExitStack() as stack:
             try:
-                stack.enter_context(pipeline.streams.held(client_address(websocket.scope)))
+                stack.enter_context(pipeline.kept_open(pipeline.streams, client_address(websocket.scope)))
             except Overloaded:
                 await websocket.send_denial_response(error_response(overloaded()))
                 return

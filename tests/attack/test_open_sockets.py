@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -38,6 +39,7 @@ from tests.websockets import PROTOCOL, closing, receive, send
 
 WATCH = 'subscription { commentPosted(product: "p") { id } }'
 READ = "{ boards { nodes { slug } } }"
+COUNTED = r'ringside_requests_total\{.*outcome="overloaded"'
 HANDSHAKE = (
     "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13",
     "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", f"sec-websocket-protocol: {PROTOCOL}",
@@ -160,6 +162,26 @@ async def test_sockets_and_streams_of_an_address_are_bounded(served: Served) -> 
         await first.close()
         await stack.enter_async_context(socket_of(served.url))
         await stream.aclose()
+
+
+async def test_refused_sockets_streams_and_subscriptions_are_counted_as_overloaded(served: Served) -> None:
+    """Otherwise nobody is alerted while clients are told to come back: the alert looks at this metric."""
+    async with AsyncExitStack() as stack, httpx.AsyncClient(base_url=served.url, timeout=60) as http:
+
+        async def overloaded() -> float:
+            lines = (await http.get("/metrics")).text.splitlines()
+            return sum(float(line.split()[-1]) for line in lines if re.match(COUNTED, line))
+
+        connection = await stack.enter_async_context(socket_of(served.url))
+        await send(connection, *(ask(number, WATCH) for number in range(4)))
+        assert (await receive(connection))["type"] == "error"
+        assert await overloaded() == 1
+        await stack.enter_async_context(socket_of(served.url))
+        with pytest.raises(InvalidStatus):
+            await stack.enter_async_context(socket_of(served.url))
+        assert await overloaded() == 2
+        stream = await http.post("/graphql", json={"query": WATCH}, headers={"accept": "text/event-stream"})
+        assert (stream.status_code, await overloaded()) == (503, 3)
 
 
 async def test_refused_sockets_are_no_errors(tmp_path: Path) -> None:
