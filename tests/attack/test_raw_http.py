@@ -135,6 +135,37 @@ def test_a_client_that_sends_too_much_before_it_reads_gets_the_refusal(service: 
                 assert (response.status, bool(response.read())) == (status, True)
 
 
+async def test_bodies_that_do_not_end_take_little_memory(default_engine: RunningEngine, one_table: Table) -> None:
+    """Five hundred connections of one client held 500 MB for half a minute, of which a container may have no more.
+
+    What is small is answered meanwhile, and everything that another client asks for.
+    """
+    unended, other_address = post(body=b" " * 2**20)[:-1], httpx.AsyncHTTPTransport(local_address="127.0.0.2")
+    large = {"query": "{ __typename }" + " " * 500_000}
+    async with serving_on_a_socket(settings_for(default_engine, one_table.name)) as served:
+        async with AsyncExitStack() as stack:
+            answers = []
+            for _ in range(20):
+                reader, writer = await stack.enter_async_context(connect(served.url))
+                writer.write(unended)
+                answers.append(asyncio.create_task(reader.readuntil(b"\r\n\r\n")))
+            answered, _ = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+            refusal = answered.pop().result()
+            assert refusal.startswith(b"HTTP/1.1 503 ")
+            assert b"retry-after: 1" in refusal
+            assert (await exchange(served.url, [post()])).statuses == [200]
+            async with httpx.AsyncClient(transport=other_address, base_url=served.url, timeout=60) as http:
+                assert (await http.post("/graphql", json=large)).status_code == 200
+            for answer in answers:
+                answer.cancel()
+        async with httpx.AsyncClient(base_url=served.url, timeout=60) as http:
+
+            async def is_answered() -> bool:
+                return (await http.post("/graphql", json=large)).status_code == 200
+
+            await until(is_answered, "what the others left has been dropped")
+
+
 async def test_trailers_do_not_become_headers(service: Service) -> None:
     """A proxy has checked the headers, and not these."""
     sent = CHUNKED + b"1a\r\n" + QUERY + b"\r\n0\r\nAuthorization: Bearer forged\r\n\r\n"
