@@ -207,7 +207,7 @@ async def _answers(results: Any, ctx: Context) -> AsyncGenerator[Answer, None]:
     try:
         async for result in results:
             yield Answer.from_result(result, ctx)
-    except (Refusal, BadKey, DynamoError) as error:
+    except Exception as error:  # noqa: BLE001 - a fault of the service is logged, and told as INTERNAL
         # Raised by the stream itself, not by a field of one event: it is the client's last event.
         yield Answer.not_executed(graphql.GraphQLError("The stream ended.", original_error=error))
     finally:

@@ -63,7 +63,8 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
     try:
         headers = dict(reversed(scope["headers"]))  # of several with one name, the first
         response_format = messages.negotiate(b",".join(value for name, value in scope["headers"] if name == b"accept"))
-        request = await messages.read_request(scope, headers, receive, pipeline.settings.max_body_bytes)
+        held, most = partial(pipeline.bodies.held, address), pipeline.settings.max_body_bytes
+        request = await messages.read_request(scope, headers, receive, most, held)
         identified = await pipeline.identification.identify(
             scope["headers"], secure=scope["scheme"] == "https", address=address
         )
@@ -123,7 +124,8 @@ async def _execute(
         if not isinstance(answer, Answer):
             identify = partial(pipeline.identification.identify, scope["headers"], secure=secure, address=address)
             credentials = Credentials(identified, identify)
-            return EventStream(answer, pipeline.closing, set_cookie, credentials, pipeline.streams.held(address))
+            place = pipeline.kept_open(pipeline.streams, address)
+            return EventStream(answer, pipeline.closing, set_cookie, credentials, place)
     else:
         answer = await pipeline.execute(operation, request, ctx, suggestions=introspection, headers=scope["headers"])
         if operation.kind is OperationType.QUERY and answer.is_overloaded:

@@ -13,7 +13,8 @@ The rules of GraphQL over HTTP, and the choices that they leave open:
 
 import asyncio
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
@@ -43,6 +44,8 @@ MODERN = "application/graphql-response+json"
 LEGACY = "application/json"
 STREAM = "text/event-stream"
 MAX_QUERY_STRING = 16_384
+PIECE = 65_536
+"""Bytes of a body that count together while the rest of it is to come; hardly any request has as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +159,13 @@ def _wrong_type(values: tuple[Any, ...]) -> HTTPException:
     return HTTPException(400, f"`{name}` must be {'text' if expected is str else 'an object'}.")
 
 
-async def read_request(scope: Scope, headers: Headers, receive: Receive, max_bytes: int) -> GraphQLRequest:
-    """The request of a GET or POST; HTTPException if it cannot be read, InvalidOperation if it has too many values."""
+async def read_request(
+    scope: Scope, headers: Headers, receive: Receive, max_bytes: int, held: Callable[[], AbstractContextManager[None]]
+) -> GraphQLRequest:
+    """The request of a GET or POST; HTTPException if it cannot be read, InvalidOperation if it has too many values.
+
+    While its body is read, each piece of that is `held`, which may raise Overloaded.
+    """
     if scope["method"] == "GET":
         return parse_request(_query_parameters(scope))
     if scope["method"] != "POST":
@@ -166,7 +174,7 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
     announced = headers.get(b"content-length", b"")
     if announced.isdigit() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
-    body = await read_body(receive, max_bytes)
+    body = await read_body(receive, max_bytes, held)
     try:
         check_json(body)
         parameters = orjson.loads(body)
@@ -175,17 +183,23 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
     return parse_request(parameters)
 
 
-async def read_body(receive: Receive, max_bytes: int) -> bytearray:
+async def read_body(
+    receive: Receive, max_bytes: int, held: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> bytearray:
     """The body of a request; HTTPException if it is larger, or if the client leaves before its end."""
-    body, more = bytearray(), True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise HTTPException(400, "The request ended before its body did.")
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > max_bytes:
-            raise _too_large(max_bytes)
+    body, more, pieces = bytearray(), True, 0
+    with ExitStack() as stack:
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise HTTPException(400, "The request ended before its body did.")
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > max_bytes:
+                raise _too_large(max_bytes)
+            while more and pieces < len(body) // PIECE:
+                stack.enter_context(held())
+                pieces += 1
     return body
 
 

@@ -78,6 +78,15 @@ class Quota:
                 del self._of_address[client]
 
 
+BODY_PIECES = 1024
+BODY_PIECES_OF_ADDRESS = 256
+"""How many whole pieces of 64 KiB may have come of bodies whose clients have not sent the end.
+
+A container of 512 MiB has room for them. A request counts as in flight when it is complete, so until then nothing else
+bounds its memory: 500 connections of one client held 500 MB for half a minute.
+"""
+
+
 # ── request turns ──
 # The order in which requests begin: a few in each iteration of the event loop, and clients take turns.
 #
@@ -202,6 +211,8 @@ class Pipeline:
     turns: Turns = field(default_factory=Turns)
     """Of checking and compiling documents."""
     request_turns: RequestTurns = field(default_factory=RequestTurns)
+    bodies: Quota = field(default_factory=partial(Quota, "unfinished bodies", BODY_PIECES, BODY_PIECES_OF_ADDRESS))
+    """Of what has come of them, in pieces."""
     dear: CallQueue = field(
         default_factory=partial(
             CallQueue, DEAR_AT_ONCE, most_of_request=1, most_waiting=sys.maxsize, most_waiting_of_client=sys.maxsize
@@ -233,6 +244,17 @@ class Pipeline:
                 yield
             finally:
                 self.metrics.count_in_flight(-1)
+
+    @contextmanager
+    def kept_open(self, quota: Quota, address: str) -> Iterator[None]:
+        """Count a stream or subscription during the block; Overloaded, which the metrics tell, if there are enough."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(quota.held(address))
+            except Overloaded:
+                self.metrics.finished(None, Outcome.OVERLOADED, 0.0)
+                raise
+            yield
 
     async def operation(self, request: GraphQLRequest, client: Client, *, introspection: bool) -> Operation:
         """The operation that a request asks for; Overloaded if too many new documents wait to be checked."""
@@ -338,7 +360,7 @@ class Pipeline:
         async with aclosing(answers):
             with ExitStack() as stack:
                 try:
-                    stack.enter_context(self.subscriptions.held(address))
+                    stack.enter_context(self.kept_open(self.subscriptions, address))
                 except Overloaded as full:
                     yield Answer.not_executed(GraphQLError(full.message, original_error=full))
                     return

@@ -138,6 +138,8 @@ def _refused(status: int, text: str, retry_after: int | None = None) -> Response
 # | 400    | no product can have this id                                                         |
 # | 404    | the product has no rated comments                                                   |
 # | 503    | the service is busy or its table does not answer: `Retry-After` says when to ask again |
+#
+# All but the 503 may be kept for a minute, by shared caches too.
 
 _DATA_HEADERS: Final = {
     **SECURITY_HEADERS,
@@ -161,7 +163,9 @@ async def product_jsonld(request: Request) -> Response:
     except InvalidInput as refused:
         return PlainTextResponse(f"{refused.message}\n", 400, _DATA_HEADERS)
     except (Overloaded, DynamoError):
-        return PlainTextResponse("The service is busy.\n", 503, {**_DATA_HEADERS, "Retry-After": "1"})
+        # A shared cache would go on telling everybody after the service is free again.
+        busy = {**_DATA_HEADERS, "Cache-Control": "no-store", "Retry-After": "1"}
+        return PlainTextResponse("The service is busy.\n", 503, busy)
     if data is None:
         return PlainTextResponse("This product has no rated comments.\n", 404, _DATA_HEADERS)
     body = orjson.dumps(data)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import uvicorn
-from uvicorn._types import ASGISendEvent
+from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
@@ -101,8 +101,11 @@ class ServerConfig(uvicorn.Config):
         super().__init__(app, http=LimitedProtocol, ws=SocketProtocol, **options)
         self.settings = settings
         self.most_connections = most_connections(settings)
-        self.waiting: dict[LimitedProtocol, None] = {}
-        """The connections whose clients have not sent a complete request, the longest waiting first."""
+        self.waiting: dict[LimitedProtocol | SocketProtocol, None] = {}
+        """The connections that may be closed to make room for others, the longest waiting first.
+
+        Their clients have not sent a complete request, or not answered the closing of their socket.
+        """
 
 
 class _Section(Enum):
@@ -351,7 +354,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 # ── socket protocol ──
-# WebSockets that the application closes when the service stops.
+# WebSockets that are taken apart in pieces, and that the application closes when the service stops.
+#
+# A client that floods its socket with frames lets others go between: docs/decisions/http-server.md, "Turns".
 #
 # uvicorn closes all sockets as soon as it stops, so the answers to mutations under way would be lost. Here the
 # application is told instead: it answers what it has begun, then closes the socket with a code and a reason
@@ -367,13 +372,58 @@ To close the connection earlier, while the client still sends, may destroy the l
 """
 
 
+PIECE = 4096
+"""Bytes of a socket that are taken apart in an iteration of the event loop: a frame of six takes 4 µs."""
+
+
 class SocketProtocol(WebSocketsSansIOProtocol):
     """One socket."""
 
+    config: ServerConfig
+    _rest = b""
+    """What has been received and waits to be taken apart. Reading is paused meanwhile."""
+
+    def data_received(self, data: bytes) -> None:
+        size = PIECE if self.handshake_initiated else len(data)  # uvicorn expects the handshake to begin at once
+        super().data_received(data[:size])
+        self._rest = data[size:]
+        self._go_on()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        message = await super().receive()
+        self._go_on()
+        return message
+
+    def _go_on(self) -> None:
+        """Take the rest apart in the next iteration, if the application has read what came before."""
+        if self._rest and (self.queue.empty() or self.close_sent) and not self.transport.is_closing():
+            self.transport.pause_reading()  # uvicorn resumes it when its queue is empty
+            self.loop.call_soon(self._take_rest)
+
+    def _take_rest(self) -> None:
+        if self.transport.is_closing():
+            return
+        self.data_received(self._rest)
+        if not (self._rest or self.read_paused or self.transport.is_closing()):
+            self.transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.config.waiting.pop(self, None)
+        super().connection_lost(exc)
+
+    def handle_ping(self) -> None:
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.transport.abort()  # the client asks without reading, and its pongs would be kept for it
+
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
+        if self.close_sent:
+            self.config.waiting[self] = None
         if self.transport.is_closing():
             self.handshake_complete = True  # as after `websocket.close`: there is nothing left to complete
+        self._go_on()
 
     def shutdown(self) -> None:
         if not self.handshake_complete:

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 import structlog
-from graphql import OperationType
+from graphql import GraphQLError, OperationType
 from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -71,7 +71,7 @@ async def serve_socket(websocket: WebSocket) -> None:
     else:
         with ExitStack() as stack:
             try:
-                stack.enter_context(pipeline.streams.held(client_address(websocket.scope)))
+                stack.enter_context(pipeline.kept_open(pipeline.streams, client_address(websocket.scope)))
             except Overloaded:
                 await websocket.send_denial_response(error_response(overloaded()))
                 return
@@ -91,6 +91,7 @@ class _Connection:
         self._pipeline = pipeline
         self._socket = websocket
         self._address = client_address(websocket.scope)
+        self._client = Client(network(self._address))
         self._credentials: asyncio.Future[Credentials] = asyncio.get_running_loop().create_future()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._starting = asyncio.Lock()
@@ -161,6 +162,8 @@ class _Connection:
         message = await self._socket.receive()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code", 1000))
+        # Thousands of pings may have come at once, and answering them would let nobody else go between.
+        await self._pipeline.request_turns.take(self._client)
         text = message.get("text")
         if text is None:
             raise _ProtocolError(4400, "Messages must be text")
@@ -233,15 +236,15 @@ class _Connection:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _operation(self, id_: str, payload: Any) -> None:
-        client = Client(network(self._address))
         async with self._starting:  # of a socket's operations one waits for its turn, and the others for that one
-            await self._pipeline.request_turns.take(client)
+            await self._pipeline.request_turns.take(self._client)
         if self._pipeline.requests.is_full(self._address):
             await self._refuse(id_)
             return
-        viewer = await self._credentials.result().viewer()
         try:
-            await self._answer(id_, payload, client, viewer)
+            await self._answer(id_, payload, await self._credentials.result().viewer())
+        except WebSocketDisconnect:
+            raise
         except Overloaded:
             await self._refuse(id_)
         except HTTPException as error:
@@ -249,11 +252,14 @@ class _Connection:
             await self._send({"id": id_, "type": "error", "payload": [error_payload]})
         except InvalidOperation as invalid:
             await self._send({"id": id_, "type": "error", "payload": Answer.not_executed(*invalid.errors).errors})
+        except Exception as error:  # noqa: BLE001 - it is logged, and the client must not wait for ever
+            failed = Answer.not_executed(GraphQLError("The operation failed.", original_error=error))
+            await self._send({"id": id_, "type": "error", "payload": failed.errors})
 
-    async def _answer(self, id_: str, payload: Any, client: Client, viewer: Viewer) -> None:
+    async def _answer(self, id_: str, payload: Any, viewer: Viewer) -> None:
         introspection = self._pipeline.may_introspect(viewer)
         request = parse_request(payload)
-        operation = await self._pipeline.operation(request, client, introspection=introspection)
+        operation = await self._pipeline.operation(request, self._client, introspection=introspection)
         ctx = Context(
             self._pipeline.services,
             viewer,

@@ -20,9 +20,12 @@ from server.execution.answers import Answer, run
 from server.execution.documents import Documents, Operation
 from server.http import pipeline
 from server.http.pipeline import Pipeline, RequestTurns
+from tests.attack import raw_http
 from tests.attack.serving import Served, serving_on_a_socket
+from tests.attack.websocket_frames import HANDSHAKE, PING, frame, message
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.waiting import until
 from tests.websockets import PROTOCOL, receive, send
 
 NEW = [f'query New{number} {{ contender(id: "1") {{ name }} }}' for number in range(24)]
@@ -179,3 +182,45 @@ async def test_a_few_of_the_dearest_answers_are_made_at_once(served: Served, mon
         may_go_on.set()
         assert await burst == ['"complete"'] * 24
     assert most == pipeline.DEAR_AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("ping", "pings", "pong", "most"),
+    [(message({"type": "ping"}), 9_000, len(b'{"type":"pong"}') + 2, 1_000), (frame(b"x", PING), 36_000, 3, 144_000)],
+    ids=["messages", "frames"],
+)
+async def test_a_flood_of_pings_lets_others_go_between(
+    served: Served, ping: bytes, pings: int, pong: int, most: int
+) -> None:
+    """A quarter of a megabyte of them was answered at once, for each of eight sockets, before anybody else was.
+
+    Now there is time for one message in an iteration of the event loop, and for some kilobytes of frames; all are
+    answered in the end.
+    """
+    turns: RequestTurns = served.server.lifespan.state["pipeline"].request_turns
+    received = 0
+
+    async def count_bytes(reader: asyncio.StreamReader) -> None:
+        nonlocal received
+        while piece := await reader.read(2**20):
+            received += len(piece)
+
+    async with AsyncExitStack() as stack:
+        sockets = [await stack.enter_async_context(raw_http.connect(served.url)) for _ in range(8)]
+        for reader, writer in sockets:
+            writer.write(HANDSHAKE)
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(message({"type": "connection_init"}))
+            await reader.readuntil(b'"connection_ack"}')
+        counting = [asyncio.create_task(count_bytes(reader)) for reader, _ in sockets]
+        usual, turns.longest_slice = turns.longest_slice, 0.0
+        for _, writer in sockets:
+            writer.write(ping * pings)
+        other_reader, other_writer = await stack.enter_async_context(raw_http.connect(served.url))
+        other_writer.write(raw_http.LIVEZ)
+        assert b" 200 " in await other_reader.readline()
+        assert received < most * pong
+        turns.longest_slice = usual
+        await until(lambda: received >= 8 * pings * pong, "all pings are answered")
+        for task in counting:
+            task.cancel()

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from datastore.dynamo import Table
+from datastore.values.ids import first_id
 from resolvers.live import topics as topics_module
 from resolvers.requests.context import Role, Services
 from server.auth.identification import CHANGED, Credentials, Identification, Identified
@@ -29,6 +31,7 @@ from tests.attack import raw_http
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
+from tests.intercepted import Send, intercepted
 from tests.npm import FOLDER, node_with
 from tests.queries import ADD_CONTENDER
 from tests.service import Service, running_service
@@ -36,6 +39,7 @@ from tests.websockets import PROTOCOL, closing, receive, send
 
 WATCH = 'subscription { commentPosted(product: "p") { id } }'
 READ = "{ boards { nodes { slug } } }"
+COUNTED = r'ringside_requests_total\{.*outcome="overloaded"'
 HANDSHAKE = (
     "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13",
     "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", f"sec-websocket-protocol: {PROTOCOL}",
@@ -160,6 +164,26 @@ async def test_sockets_and_streams_of_an_address_are_bounded(served: Served) -> 
         await stream.aclose()
 
 
+async def test_refused_sockets_streams_and_subscriptions_are_counted_as_overloaded(served: Served) -> None:
+    """Otherwise nobody is alerted while clients are told to come back: the alert looks at this metric."""
+    async with AsyncExitStack() as stack, httpx.AsyncClient(base_url=served.url, timeout=60) as http:
+
+        async def overloaded() -> float:
+            lines = (await http.get("/metrics")).text.splitlines()
+            return sum(float(line.split()[-1]) for line in lines if re.match(COUNTED, line))
+
+        connection = await stack.enter_async_context(socket_of(served.url))
+        await send(connection, *(ask(number, WATCH) for number in range(4)))
+        assert (await receive(connection))["type"] == "error"
+        assert await overloaded() == 1
+        await stack.enter_async_context(socket_of(served.url))
+        with pytest.raises(InvalidStatus):
+            await stack.enter_async_context(socket_of(served.url))
+        assert await overloaded() == 2
+        stream = await http.post("/graphql", json={"query": WATCH}, headers={"accept": "text/event-stream"})
+        assert (stream.status_code, await overloaded()) == (503, 3)
+
+
 async def test_refused_sockets_are_no_errors(tmp_path: Path) -> None:
     """A stranger could fill the log with them, at the level that wakes people; nor are those who have gone.
 
@@ -230,6 +254,27 @@ async def test_one_address_cannot_take_all_live_topics(served: Served, monkeypat
         assert [(await receive(reader))["type"] for _ in range(2)] == ["next", "complete"]
         await send(greedy, {"id": "0", "type": "complete"}, ask(3, WATCH), ask(4, "{ __typename }"))
         assert [(await receive(greedy))["type"] for _ in range(2)] == ["next", "complete"]
+
+
+async def test_a_subscription_that_fails_tells_its_client(served: Served) -> None:
+    """Otherwise a page waits for what never comes, and does not know that it should ask again."""
+    long_ago = datetime(2000, 1, 1, tzinfo=UTC)
+
+    async def call(_: str, send_call: Send) -> Any:
+        if first_id(long_ago) in str(send_call.keywords):  # type: ignore[attr-defined]  # of a partial
+            message = "a record that nobody expected"
+            raise ValueError(message)
+        return await send_call()
+
+    table = served.server.lifespan.state["services"].table
+    with intercepted(table, ("query",), call):
+        async with socket_of(served.url) as connection:
+            await send(connection, ask(7, WATCH.replace('"p"', f'"p", after: "{long_ago.isoformat()}"')))
+            async with asyncio.timeout(60):
+                failed = await receive(connection)
+    [error] = failed["payload"]
+    assert (failed["type"], failed["id"], error["extensions"]["code"]) == ("error", "7", "INTERNAL")
+    assert "nobody expected" not in error["message"]
 
 
 async def test_operations_of_a_socket_are_bounded(served: Served) -> None:

@@ -19,6 +19,7 @@ import uvloop
 from graphql import get_introspection_query
 from hypothesis import HealthCheck, given, settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from datastore.dynamo import Table
 from server.http.protocol import (
@@ -33,11 +34,13 @@ from server.http.protocol import (
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, LIVEZ, QUERY, connect, exchange, head, post
 from tests.attack.serving import Served, serving_on_a_socket
+from tests.attack.websocket_frames import HANDSHAKE
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.examples import examples
 from tests.service import Service, running_service
 from tests.waiting import until
+from tests.websockets import PROTOCOL
 
 ENDLESS: Sequence[bytes] = (CHUNKED, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 40)
 LARGE = b"x" * 140_000
@@ -70,6 +73,10 @@ def test_uvicorn_still_has_what_the_protocol_overrides() -> None:
     cycle = inspect.getsource(RequestResponseCycle)
     for name in ("disconnected", "message_event", "response_started", "response_complete", "keep_alive"):
         assert f"self.{name}" in cycle
+    sockets = inspect.getsource(WebSocketsSansIOProtocol)
+    for name in ("close_sent", "handshake_initiated", "queue.empty()", "read_paused", "transport.resume_reading()"):
+        assert f"self.{name}" in sockets
+    assert "self.handle_ping()" in sockets
     assert ServerConfig.__mro__[1].__module__ == "uvicorn.config"
 
 
@@ -126,6 +133,37 @@ def test_a_client_that_sends_too_much_before_it_reads_gets_the_refusal(service: 
             connection.request("POST", "/graphql", body, {"content-type": "application/json"})
             with connection.getresponse() as response:
                 assert (response.status, bool(response.read())) == (status, True)
+
+
+async def test_bodies_that_do_not_end_take_little_memory(default_engine: RunningEngine, one_table: Table) -> None:
+    """Five hundred connections of one client held 500 MB for half a minute, of which a container may have no more.
+
+    What is small is answered meanwhile, and everything that another client asks for.
+    """
+    unended, other_address = post(body=b" " * 2**20)[:-1], httpx.AsyncHTTPTransport(local_address="127.0.0.2")
+    large = {"query": "{ __typename }" + " " * 500_000}
+    async with serving_on_a_socket(settings_for(default_engine, one_table.name)) as served:
+        async with AsyncExitStack() as stack:
+            answers = []
+            for _ in range(20):
+                reader, writer = await stack.enter_async_context(connect(served.url))
+                writer.write(unended)
+                answers.append(asyncio.create_task(reader.readuntil(b"\r\n\r\n")))
+            answered, _ = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+            refusal = answered.pop().result()
+            assert refusal.startswith(b"HTTP/1.1 503 ")
+            assert b"retry-after: 1" in refusal
+            assert (await exchange(served.url, [post()])).statuses == [200]
+            async with httpx.AsyncClient(transport=other_address, base_url=served.url, timeout=60) as http:
+                assert (await http.post("/graphql", json=large)).status_code == 200
+            for answer in answers:
+                answer.cancel()
+        async with httpx.AsyncClient(base_url=served.url, timeout=60) as http:
+
+            async def is_answered() -> bool:
+                return (await http.post("/graphql", json=large)).status_code == 200
+
+            await until(is_answered, "what the others left has been dropped")
 
 
 async def test_trailers_do_not_become_headers(service: Service) -> None:
@@ -198,6 +236,20 @@ async def test_idle_connections_make_room_for_requests(impatient: Served) -> Non
             assert (await exchange(impatient.url, [post()])).statuses == [200]
         assert len(impatient.server.server_state.connections) <= 21
         assert await idle[0][0].read() == b""
+
+
+async def test_closed_sockets_make_room_for_requests(default_engine: RunningEngine, one_table: Table) -> None:
+    """Their clients do not answer the closing, for which they have ten seconds: nobody else was served meanwhile."""
+    settings = settings_for(default_engine, one_table.name, max_connections=16)
+    async with serving_on_a_socket(settings) as served:
+        async with AsyncExitStack() as stack:
+            for _ in range(16):
+                reader, writer = await stack.enter_async_context(connect(served.url))
+                writer.write(HANDSHAKE.replace(PROTOCOL.encode(), b"another"))
+                await reader.readuntil(PROTOCOL.encode())  # which the reason for the closing names
+            assert len(served.config.waiting) == len(served.server.server_state.connections) == 16
+            assert (await exchange(served.url, [post()])).statuses == [200]
+        await until(lambda: not served.config.waiting, "those that are gone are forgotten")
 
 
 @pytest.mark.soak

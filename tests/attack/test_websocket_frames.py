@@ -1,8 +1,11 @@
 """Hostile and broken WebSockets: the service closes them with a reason, and goes on."""
 
 import asyncio
+import socket
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from tests.attack import raw_http
@@ -60,3 +63,17 @@ async def test_floods_of_frames_cost_little_memory(service: Service) -> None:
     await asyncio.gather(*(converse(service.url, flood, quiet=1.0) for flood in floods))
     assert raw_http.resident_bytes(service.process.pid) - before < 60_000_000
     assert (await exchange(service.url, [post()])).statuses == [200]
+
+
+async def test_a_client_that_sends_pings_and_reads_no_pongs_is_disconnected(service: Service) -> None:
+    """What it does not read is kept for it: as much memory as it cares to send, until the keepalive gives up."""
+    address, pings = urlsplit(service.url), frame(b"x" * 125, PING) * 300_000
+    loop = asyncio.get_running_loop()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        await loop.sock_connect(client, (address.hostname, address.port))
+        await loop.sock_sendall(client, HANDSHAKE)
+        assert (await loop.sock_recv(client, 1000)).startswith(b"HTTP/1.1 101 ")
+        with pytest.raises(ConnectionError):
+            await loop.sock_sendall(client, pings)  # 39 MB

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from tests.client import Client
+from datastore.dynamo import Table
+from server.settings import Settings
+from tests.client import Client, serving
 from tests.comments import post
 
 
@@ -40,3 +42,16 @@ async def test_a_product_that_nobody_rated_or_that_cannot_be_has_no_data(
 ) -> None:
     answered = await one_client.http.get(f"/products/{path}")
     assert (answered.status_code, answered.text.endswith(".\n")) == (status, True)
+
+
+async def test_no_cache_keeps_that_the_service_is_busy(one_table: Table, settings: Settings) -> None:
+    """Everybody behind a shared cache would be told so for a minute, although the next request might be answered.
+
+    What it says of the product itself is the same for everybody, and may be kept.
+    """
+    async with serving(settings.model_copy(update={"max_in_flight": 1}), one_table) as client:
+        with client.served.state["pipeline"].in_flight("192.0.2.1"):
+            busy = await client.http.get("/products/p.jsonld")
+        assert (busy.status_code, busy.headers["retry-after"], busy.headers["cache-control"]) == (503, "1", "no-store")
+        unrated = await client.http.get("/products/p.jsonld")
+        assert (unrated.status_code, unrated.headers["cache-control"]) == (404, "public, max-age=60")
