@@ -16,7 +16,7 @@ import math
 import os
 import time
 from base64 import b32encode
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
@@ -144,17 +144,17 @@ class Identification:
         *,
         secure: bool,
         address: str = "",
-        params: Mapping[str, object] | None = None,
+        authorizations: Sequence[str] = (),
         sets_cookies: bool = True,
     ) -> Identified:
         """The viewer of a request, or Unauthenticated, or Unverifiable when the key server does not answer.
 
-        `secure` says whether the scheme is https or wss. `address` is the client's. `params` is the payload of a
-        WebSocket's connection_init, whose `Authorization` takes precedence over that of the headers. `sets_cookies`
-        says whether the answer can set and delete cookies.
+        `secure` says whether the scheme is https or wss. `address` is the client's. `authorizations` are those of
+        a WebSocket's connection_init, which take precedence over that of the headers. `sets_cookies` says whether the
+        answer can set and delete cookies.
         """
         sent = _Sent.by(headers)
-        authorizations = (params and _authorizations(params)) or sent.authorizations
+        authorizations = authorizations or sent.authorizations
         if len(authorizations) > 1:
             raise Unauthenticated("There is more than one Authorization header: send one.")
         if authorizations:
@@ -358,8 +358,8 @@ class _Sent:
         return sent
 
 
-def _authorizations(params: Mapping[str, object]) -> list[str]:
-    """Those of a payload, or of its `headers`, which some clients send as they would over HTTP."""
+def parse_authorizations(params: Mapping[str, object]) -> list[str]:
+    """Those of a connection_init's payload, or of its `headers`, which some clients send as they would over HTTP."""
     headers = next((value for name, value in params.items() if name.lower() == "headers"), None)
     fields = [*params.items(), *(headers.items() if isinstance(headers, dict) else ())]
     values = [value for name, value in fields if name.lower() == "authorization" and value is not None]

@@ -300,6 +300,8 @@ class GraphQLRequest:
     document_id: str | None = None
     persisted_hash: str | None = None
     """The hash in `extensions.persistedQuery`, with or without the query's text."""
+    size: int = 0
+    """The length of the text that it was read from."""
     wants_plan: bool = False
     """Whether the client asks how the answer was made: `"extensions": {"plan": true}`."""
     complexity: int = 0

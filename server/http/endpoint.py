@@ -120,7 +120,7 @@ async def _execute(
     set_cookie = identified.mutation_cookie if is_mutation else identified.reader_cookie
     answer: Answer | AsyncGenerator[Answer, None]
     if operation.kind is OperationType.SUBSCRIPTION:
-        answer = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)
+        answer = await pipeline.subscribe(operation, request, ctx, suggestions=introspection)
         if not isinstance(answer, Answer):
             identify = partial(pipeline.identification.identify, scope["headers"], secure=secure, address=address)
             credentials = Credentials(identified, identify)

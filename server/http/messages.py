@@ -117,8 +117,8 @@ _PARAMETERS = ("query", "operationName", "variables", "documentId", "extensions"
 _TYPES = ((str, NoneType), (str, NoneType), (dict, NoneType), (str, NoneType), (dict, NoneType))
 
 
-def parse_request(parameters: Any) -> GraphQLRequest:
-    """The request that a JSON value holds; HTTPException 400 if it holds none."""
+def parse_request(parameters: Any, size: int) -> GraphQLRequest:
+    """The request that a JSON value of this size holds; HTTPException 400 if it holds none."""
     if isinstance(parameters, list):
         raise HTTPException(400, "Send one request at a time: batching is not supported.")
     if not isinstance(parameters, dict):
@@ -138,6 +138,7 @@ def parse_request(parameters: Any) -> GraphQLRequest:
         variables or {},
         document_id.removeprefix("sha256:") if document_id else None,
         persisted_hash,
+        size,
         extensions.get("plan") is True,
     )
 
@@ -167,7 +168,7 @@ async def read_request(
     While its body is read, each piece of that is `held`, which may raise Overloaded.
     """
     if scope["method"] == "GET":
-        return parse_request(_query_parameters(scope))
+        return parse_request(_query_parameters(scope), len(scope["query_string"]))
     if scope["method"] != "POST":
         raise HTTPException(405, "Ask with POST or GET.", {"allow": "GET, POST"})
     _check_kind(headers.get(b"content-type", b""), headers.get(b"content-encoding", b""))
@@ -180,7 +181,7 @@ async def read_request(
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _bad_json("The body", error) from None
-    return parse_request(parameters)
+    return parse_request(parameters, len(body))
 
 
 async def read_body(

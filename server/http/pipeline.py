@@ -8,7 +8,7 @@ import asyncio
 import sys
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import ExitStack, aclosing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +25,7 @@ from resolvers.values.network_addresses import network
 from server.auth.identification import Identification, RawHeaders
 from server.execution.answers import Answer, OutOfTime, format_error, run, subscribe
 from server.execution.documents import Documents, GraphQLRequest, Operation, Turns
+from server.execution.limits import LimitExceeded
 from server.settings import Introspection, Settings
 from server.telemetry import Metrics, Outcome, Traces
 
@@ -78,6 +79,8 @@ class Quota:
                 del self._of_address[client]
 
 
+LARGEST_SUBSCRIPTION = 16_384
+"""Characters of its request, as many as a GET may have. One address may have hundreds of subscriptions."""
 BODY_PIECES = 1024
 BODY_PIECES_OF_ADDRESS = 256
 """How many whole pieces of 64 KiB may have come of bodies whose clients have not sent the end.
@@ -341,12 +344,17 @@ class Pipeline:
                 self.dear.end_turn(caller)
 
     async def subscribe(
-        self, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool
+        self, operation: Operation, request: GraphQLRequest, ctx: Context, *, suggestions: bool
     ) -> Answer | AsyncGenerator[Answer, None]:
-        """The events of a subscription, counted while it is open, or the answer that says why there are none."""
+        """The events of a subscription, counted while it is open, or the answer that says why there are none.
+
+        LimitExceeded if the request is large: it is held as long as the subscription.
+        """
+        if request.size > LARGEST_SUBSCRIPTION:
+            raise LimitExceeded("characters in the request of a subscription", request.size, LARGEST_SUBSCRIPTION)
         answers = await subscribe(
             operation,
-            variables,
+            request.variables,
             ctx,
             partial(request_budget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client),
             self.turns,

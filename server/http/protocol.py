@@ -419,7 +419,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
-        if self.close_sent:
+        if self.close_sent and not self.transport.is_closing():
             self.config.waiting[self] = None
         if self.transport.is_closing():
             self.handshake_complete = True  # as after `websocket.close`: there is nothing left to complete

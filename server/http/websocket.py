@@ -25,11 +25,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from datastore.refusals import Overloaded
 from resolvers.requests.context import Context, Viewer
 from resolvers.values.network_addresses import network
-from server.auth.identification import Credentials
+from server.auth.identification import Credentials, parse_authorizations
 from server.auth.verification import Unauthenticated, Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
-from server.execution.documents import Operation
+from server.execution.documents import GraphQLRequest, Operation
 from server.execution.limits import InvalidOperation, LimitExceeded, check_json
 from server.http.endpoint import until_closing
 from server.http.messages import client_address, error_response, overloaded, parse_request
@@ -133,24 +133,32 @@ class _Connection:
     async def _read_messages(self) -> None:
         try:
             async with asyncio.timeout(INIT_SECONDS):
-                for _ in range(MOST_BEFORE_INIT):
-                    message = await self._receive()
-                    if not await self._is_heartbeat(message):
-                        break
-                await self._initialise(message)
+                await self._initialise(await self._first())
         except TimeoutError:
             raise _ProtocolError(4408, "Connection initialisation timeout") from None
         while True:
+            await self._handle(await self._receive())
+
+    async def _first(self) -> Mapping[str, Any]:
+        """The first message that is no heartbeat, or the last of many heartbeats."""
+        message: Mapping[str, Any] = {}
+        for _ in range(MOST_BEFORE_INIT):
             message = await self._receive()
-            if await self._is_heartbeat(message):
-                continue
-            match message["type"]:
-                case "subscribe":
-                    await self._subscribe(message)
-                case "complete":
-                    await self._stop(str(message.get("id")))
-                case "connection_init":
-                    raise _ProtocolError(4429, "Too many initialisation requests")
+            if not await self._is_heartbeat(message):
+                break
+        return message
+
+    async def _handle(self, message: Mapping[str, Any]) -> None:
+        """Do what a message asks for. Nothing of it is held while the socket waits for the next one."""
+        if await self._is_heartbeat(message):
+            return
+        match message["type"]:
+            case "subscribe":
+                await self._subscribe(message)
+            case "complete":
+                await self._stop(str(message.get("id")))
+            case "connection_init":
+                raise _ProtocolError(4429, "Too many initialisation requests")
 
     async def _is_heartbeat(self, message: Mapping[str, Any]) -> bool:
         """Whether it is a ping, which is answered, or a pong. Both may come before the initialisation too."""
@@ -199,10 +207,11 @@ class _Connection:
             self._socket.scope["headers"],
             secure=self._socket.url.scheme == "wss",
             address=self._address,
-            params=payload,
             sets_cookies=False,
         )
         try:
+            # As long as the socket is open nothing else is held of the payload, which may have a megabyte.
+            identify = partial(identify, authorizations=parse_authorizations(payload or {}))
             identified = await identify()
         except Unauthenticated as error:
             raise _ProtocolError(4403, f"Forbidden: {error.detail}") from None
@@ -258,7 +267,7 @@ class _Connection:
 
     async def _answer(self, id_: str, payload: Any, viewer: Viewer) -> None:
         introspection = self._pipeline.may_introspect(viewer)
-        request = parse_request(payload)
+        request = parse_request(payload, len(encode_json(payload)))
         operation = await self._pipeline.operation(request, self._client, introspection=introspection)
         ctx = Context(
             self._pipeline.services,
@@ -272,7 +281,7 @@ class _Connection:
             with self._pipeline.in_flight(ctx.address):  # others may have begun while the document was checked
                 answer = await self._pipeline.execute(operation, request, ctx, suggestions=introspection)
             await self._send_next(id_, answer)
-        elif not await self._send_events(id_, operation, request.variables, ctx, suggestions=introspection):
+        elif not await self._send_events(id_, operation, request, ctx, suggestions=introspection):
             return
         await self._send({"id": id_, "type": "complete"})
 
@@ -284,13 +293,13 @@ class _Connection:
         await self._send({"id": id_, "type": "error", "payload": [error]})
 
     async def _send_events(
-        self, id_: str, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool
+        self, id_: str, operation: Operation, request: GraphQLRequest, ctx: Context, *, suggestions: bool
     ) -> bool:
         """Send an answer; return whether the operation is complete.
 
         An answer that was not executed becomes the protocol's `error`, which ends it. A service that stops ends it too.
         """
-        answers = await self._pipeline.subscribe(operation, variables, ctx, suggestions=suggestions)
+        answers = await self._pipeline.subscribe(operation, request, ctx, suggestions=suggestions)
         if isinstance(answers, Answer):
             await self._send({"id": id_, "type": "error", "payload": answers.errors})
             return False

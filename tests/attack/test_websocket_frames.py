@@ -1,8 +1,10 @@
 """Hostile and broken WebSockets: the service closes them with a reason, and goes on."""
 
 import asyncio
+import json
 import socket
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,6 +15,7 @@ from tests.attack.raw_http import Exchange, connect, exchange, post
 from tests.attack.websocket_frames import CONTINUATION, HANDSHAKE, PING, TEXT, conversations, frame, message
 from tests.examples import examples
 from tests.service import Service
+from tests.websockets import open_socket, receive
 
 INIT = message({"type": "connection_init"})
 
@@ -63,6 +66,23 @@ async def test_floods_of_frames_cost_little_memory(service: Service) -> None:
     await asyncio.gather(*(converse(service.url, flood, quiet=1.0) for flood in floods))
     assert raw_http.resident_bytes(service.process.pid) - before < 60_000_000
     assert (await exchange(service.url, [post()])).statuses == [200]
+
+
+async def test_open_sockets_hold_nothing_of_what_they_have_sent(service: Service) -> None:
+    """A megabyte in which one character is an emoji takes four in memory, for each socket as long as it is open."""
+    large = "\U0001f600" + "a" * 1_000_000
+    before = raw_http.resident_bytes(service.process.pid)
+    async with AsyncExitStack() as stack:
+        for _ in range(40):
+            opened = await stack.enter_async_context(open_socket(service))
+            await opened.send(json.dumps({"type": "connection_init", "payload": {"x": large}}, ensure_ascii=False))
+            assert (await receive(opened))["type"] == "connection_ack"
+            await opened.send(json.dumps({"type": "pong", "payload": {"x": large}}, ensure_ascii=False))
+            payload = {"query": 'subscription { commentPosted(product: "p") { id } }', "variables": {"x": large}}
+            await opened.send(json.dumps({"id": "1", "type": "subscribe", "payload": payload}, ensure_ascii=False))
+            refused = await receive(opened)
+            assert refused["payload"][0]["extensions"] == {"code": "BAD_USER_INPUT"}
+        assert raw_http.resident_bytes(service.process.pid) - before < 100_000_000
 
 
 async def test_a_client_that_sends_pings_and_reads_no_pongs_is_disconnected(service: Service) -> None:

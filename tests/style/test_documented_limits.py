@@ -27,7 +27,7 @@ from schema.framework.declarations import COMPLEXITY, READ, declared_of
 from server.auth import tokens
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
 from server.http import messages, protocol, sign_in
-from server.http.pipeline import DEAR, DEAR_AT_ONCE
+from server.http.pipeline import DEAR, DEAR_AT_ONCE, LARGEST_SUBSCRIPTION
 from tests.generated import ROOT
 
 LIMITS = Limits()
@@ -35,6 +35,7 @@ PAGE = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
 FIGURES = {
     "headers of a request": [protocol.MAX_HEADERS],
     "bytes of a GET's query": [messages.MAX_QUERY_STRING],
+    "characters in the request of a subscription, its variables included": [LARGEST_SUBSCRIPTION],
     "tokens in a document": [LIMITS.tokens],
     "line ends in a document": [MAX_LINE_ENDS],
     "nesting of brackets": [LIMITS.nesting],

@@ -19,7 +19,7 @@ from pydantic import SecretStr
 from datastore.values.seal import Seal
 from resolvers.requests.context import Kind, Role, Services, Viewer
 from server.auth.cookies import COOKIE, READER_COOKIE
-from server.auth.identification import Identification, Identified
+from server.auth.identification import Identification, Identified, parse_authorizations
 from server.auth.tokens import MAX_CACHED, MAX_TOKEN_LENGTH, Tokens, mint
 from server.auth.verification import Unauthenticated
 from server.settings import Settings
@@ -344,8 +344,10 @@ def test_a_refusal_carries_its_challenge() -> None:
 @pytest.mark.parametrize("key", ["Authorization", "authorization", "AUTHORIZATION"])
 async def test_a_websocket_may_bring_its_token_in_connection_init(key: str) -> None:
     """Browsers cannot set headers there; what they do bring, the cookie's session included, counts less."""
-    params = {key: f"Bearer {signed()}", "other": 1}
-    answers = [await identification().identify(headers, secure=True, params=params) for headers in ([], bearer("old"))]
+    given = parse_authorizations({key: f"Bearer {signed()}", "other": 1})
+    answers = [
+        await identification().identify(headers, secure=True, authorizations=given) for headers in ([], bearer("old"))
+    ]
     assert [sub_of(answer.viewer) for answer in answers] == ["ann", "ann"]
 
 
@@ -353,7 +355,7 @@ async def test_a_websocket_may_bring_its_token_in_connection_init(key: str) -> N
 async def test_a_websocket_with_an_invalid_token_is_refused(value: object) -> None:
     """As over HTTP."""
     with pytest.raises(Unauthenticated):
-        await identification().identify([], secure=True, params={"Authorization": value})
+        await identification().identify([], secure=True, authorizations=parse_authorizations({"Authorization": value}))
 
 
 @pytest.mark.parametrize("params", [{"headers": {"authorization": "{}"}}, {"Headers": {"AUTHORIZATION": "{}"}}])
@@ -361,20 +363,22 @@ async def test_a_websocket_may_bring_its_token_among_headers_in_connection_init(
     """Some clients send the headers that they send over HTTP."""
     [(name, headers)] = params.items()
     sent = {name: {key: value.format(f"Bearer {signed()}") for key, value in headers.items()}, "other": 1}
-    assert sub_of((await identification().identify([], secure=True, params=sent)).viewer) == "ann"
+    given = parse_authorizations(sent)
+    assert sub_of((await identification().identify([], secure=True, authorizations=given)).viewer) == "ann"
+    twice = parse_authorizations({**sent, "Authorization": f"Bearer {signed()}"})
     with pytest.raises(Unauthenticated, match="more than one"):
-        await identification().identify([], secure=True, params={**sent, "Authorization": f"Bearer {signed()}"})
+        await identification().identify([], secure=True, authorizations=twice)
 
 
 @pytest.mark.parametrize(
     "params",
-    [None, {}, {"Authorization": None}, {"theme": "dark"}, {"headers": None}, {"headers": "x"}, {"headers": {"a": 1}}],
+    [{}, {"Authorization": None}, {"theme": "dark"}, {"headers": None}, {"headers": "x"}, {"headers": {"a": 1}}],
 )
-async def test_a_websocket_without_a_token_in_connection_init_uses_its_headers(
-    params: dict[str, object] | None,
-) -> None:
+async def test_a_websocket_without_a_token_in_connection_init_uses_its_headers(params: dict[str, object]) -> None:
     """The token or the cookie of the handshake."""
-    assert sub_of((await identification().identify(bearer(signed()), secure=True, params=params)).viewer) == "ann"
+    given = parse_authorizations(params)
+    identified = await identification().identify(bearer(signed()), secure=True, authorizations=given)
+    assert sub_of(identified.viewer) == "ann"
 
 
 # ─── Visitors ─────────────────────────────────────────────────────────────────────────────────
