@@ -115,8 +115,12 @@ async def test_a_moderator_publishes_only_what_they_have_read(visited: Visited, 
 
 
 async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, browser: Browser) -> None:
-    """A hundred more with each press. The first of them is then the one that the keys are about."""
+    """A hundred more with each press. The first of them is then the one that the keys are about.
+
+    Also after a decision about it was taken back: it is still the one that was read.
+    """
     page = await opened(visited, browser, "moderator", "#/comments/latest")
+    decided = decided_about(page.page)
     articles, current = page.page.locator("ringside-admin article"), page.page.locator("ringside-admin article.current")
     await expect(articles).to_have_count(100)
     await page.page.get_by_role("button", name="More").press("Enter")
@@ -133,8 +137,74 @@ async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, b
     await page.page.keyboard.press("u")
     await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
     await assert_clean(page)
+    await page.page.keyboard.press("1")
+    await expect(articles.nth(100)).to_contain_text("rejected")
+    assert (len(decided), len(set(decided))) == (3, 1)
+    assert status_of(visited, decided[0]) == "REJECTED"
     await articles.nth(3).get_by_role("checkbox").focus()
     await expect(articles.nth(3)).to_have_class("current")
+
+
+async def test_a_comment_that_was_taken_back_is_decided_about_next(visited: Visited, browser: Browser) -> None:
+    """Not one that moved to its place, since others were posted while the list was read."""
+    page = await opened(visited, browser, "moderator", "#/comments/latest")
+    articles, decided = page.page.locator("ringside-admin article"), decided_about(page.page)
+    await articles.nth(10).click()
+    await page.page.keyboard.press("7")
+    await expect(articles.nth(10)).to_contain_text("rejected")
+    for number in range(3):
+        visited.edit(POST, by=f"late-{number}", role="member", product="late", language="en", body="Just in.")
+    await page.page.keyboard.press("u")
+    await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
+    await page.page.keyboard.press("1")
+    await expect(page.page.locator("ringside-admin article.current")).to_contain_text("rejected")
+    assert (len(decided), len(set(decided))) == (3, 1)
+    assert status_of(visited, decided[0]) == "REJECTED"
+
+
+async def test_no_comment_is_decided_about_in_place_of_one_that_is_not_shown(
+    visited: Visited, browser: Browser
+) -> None:
+    """One that was changed meanwhile is to be looked at again: if it is not among those that are shown, none is."""
+    page = await opened(visited, browser, "moderator", "#/comments/latest")
+    articles, decided = page.page.locator("ringside-admin article"), decided_about(page.page)
+    await expect(articles).to_have_count(100)
+    await page.page.get_by_role("button", name="More").press("Enter")
+    await expect(articles.nth(100)).to_be_focused()
+    async with held_back(page.page, '"status"') as held:
+        await page.page.keyboard.press("7")
+        await until(lambda: held, "the decision is on its way")
+        visited.edit(HOLD, by="mo", role="moderator", comments=decided, status="PENDING")
+    await expect(page.page.get_by_role("status")).to_contain_text("Look at it again")
+    await expect(articles).to_have_count(100)
+    await page.page.keyboard.press("1")
+    await page.page.get_by_role("button", name="More").click()
+    await expect(articles.nth(100)).to_have_class("current")
+    await expect(articles.nth(100)).to_contain_text("waiting")
+    assert len(decided) == 1
+    await page.page.keyboard.press("1")
+    await expect(articles.nth(100)).to_contain_text("rejected")
+    assert (len(decided), len(set(decided))) == (2, 1)
+
+
+def decided_about(page: Page) -> list[str]:
+    """The comments that the page sends decisions about, in their order."""
+    decided: list[str] = []
+
+    def note(request: Request) -> None:
+        if '"status"' in (request.post_data or ""):
+            decided.extend(json.loads(request.post_data or "")["variables"]["input"]["comments"])
+
+    page.on("request", note)
+    return decided
+
+
+def status_of(visited: Visited, comment: str) -> str:
+    """The state of a comment, as moderators see it."""
+    with visited.client("mo", "moderator") as client:
+        query = "query ($id: ID!) { node(id: $id) { ... on Comment { status } } }"
+        answer = client.post("/graphql", json={"query": query, "variables": {"id": comment}}).json()
+    return str(answer["data"]["node"]["status"])
 
 
 def hold(visited: Visited, count: int) -> None:
