@@ -194,6 +194,30 @@ async def test_a_result_that_the_keyboard_passes_by_is_not_recorded(visited: Vis
     assert recorded == ["DRAWN", "DRAWN"]
 
 
+async def test_a_result_that_the_keyboard_chose_stays_when_the_answer_about_another_match_arrives(
+    visited: Visited, browser: Browser
+) -> None:
+    """It is recorded once the keyboard is elsewhere, as if nothing had come in between."""
+    event = new_event(visited, "Rapid night", "First", "Second")
+    visited.edit(LOCK_EVENT, event=event)
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Rapid night").click()
+    second = page.page.get_by_label("Result of Second").locator("option:checked")
+    async with held_back(page.page, "idempotencyKey") as held:
+        await page.page.get_by_label("Result of First").focus()
+        for key in ("ArrowDown", "Enter"):
+            await page.page.keyboard.press(key)
+        await until(lambda: held, "the first result is on its way")
+        await page.page.get_by_label("Result of Second").focus()
+        for key in ("ArrowDown", "ArrowDown"):
+            await page.page.keyboard.press(key)
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    await expect(second).to_have_text("Bo won")
+    await page.page.keyboard.press("Tab")
+    await until(lambda: undecided(visited, "Rapid night") == 0, "the service has both results")
+    await expect(second).to_have_text("Bo won")
+
+
 async def test_a_result_that_is_corrected_after_scoring_counts_once_it_is_scored_again(
     visited: Visited, browser: Browser
 ) -> None:
