@@ -1,16 +1,15 @@
 """The area of events at /admin, in Chromium, by keyboard alone where it says so."""
 
 import re
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.admin import Keys, ask, assert_clean, opened, printed
+from tests.browser.admin import Keys, ask, assert_clean, double_click, opened, printed
 from tests.browser.pages import held_back
 from tests.browser.sites import Visited
 from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT
@@ -105,17 +104,6 @@ def new_event(visited: Visited, name: str, *matches: str) -> str:
     for match in matches:
         visited.edit(ADD_MATCH, event=event, name=match, teams=[{"members": ["Ada"]}, {"members": ["Bo"]}], points=1)
     return event
-
-
-async def double_click(page: Page, button: Locator, between: Callable[[], Awaitable[None]]) -> None:
-    """Slowly: the second click comes after what is waited for between."""
-    box = await button.bounding_box()
-    assert box is not None
-    place = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    await page.mouse.click(*place)
-    await between()
-    await page.mouse.down(click_count=2)
-    await page.mouse.up(click_count=2)
 
 
 async def test_the_second_click_of_a_double_one_undoes_nothing_and_removes_nothing_else(
