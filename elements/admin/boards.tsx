@@ -95,16 +95,23 @@ export class Boards implements Area {
     if (this.board?.slug === slug) this.settings!.follow(values);
     else this.settings = new Draft<Settings>(this.page, 'board', values);
     this.board = this.board?.slug === slug ? withMore(data.board, this.board) : data.board;
+    // Whoever has joined since all pages were read is on none of them.
+    if (this.board !== data.board && !this.board.contenders.pageInfo.hasNextPage) await this.append();
   }
 
   private async more() {
+    const first = this.board!.contenders.nodes.length;
+    if (await this.append()) await this.page.focus(`#contender-${first}`);
+  }
+
+  /** Reads the contenders after those that are shown; whether there were any, and the board is still as it was. */
+  private async append() {
     const { board } = this;
     const data = await this.page.insist(() => ask(BOARD_CARD, { board: board!.slug, after: board!.contenders.pageInfo.endCursor }));
     const next = data?.board?.contenders;
-    if (!next || this.board !== board) return;
-    const first = this.board!.contenders.nodes.length;
+    if (!next?.nodes.length || this.board !== board) return false;
     this.board = { ...board!, contenders: { ...next, nodes: [...board!.contenders.nodes, ...next.nodes] } };
-    await this.page.focus(`#contender-${first}`);
+    return true;
   }
 
   private async save(event: Event) {

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 CREATE = "mutation ($input: CreateBoardInput!) { createBoard(input: $input) { __typename ...on Refused { code } } }"
 UPDATE = "mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) { __typename ...on Refused { code } } }"
 TYPE = "(field, text) => { field.value = text; field.dispatchEvent(new Event('input')) }"
+IMPORT = "mutation ($input: ImportContendersInput!) { importContenders(input: $input) { ... on Refused { code } } }"
 ADD = "mutation ($input: AddContenderInput!) { addContender(input: $input) { __typename ...on Refused { code } } }"
 
 
@@ -178,6 +179,31 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await expect(page.page.get_by_role("rowheader", name="Evil")).to_be_visible()
     await page.page.get_by_role("button", name="Retire Evil").click()
     await expect(page.page.get_by_role("button", name="Bring back Evil")).to_be_visible()
+
+
+async def test_a_contender_that_joins_a_board_of_which_all_is_shown_is_shown_too(
+    visited: Visited, browser: Browser
+) -> None:
+    """Once, at the end, where the order of joining has it; there is no further page that would show it."""
+    await board(visited, "full")
+    visited.edit(IMPORT, board="full", text="\n".join(["name", *(f"Fan {number:03}" for number in range(101))]))
+    count = '{ board(slug: "full") { contenderCount } }'
+    await until(lambda: ask(visited, count)["board"]["contenderCount"] == 101, "all are there", pause=0.2)
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board full").click()
+    rows = page.page.get_by_role("row")
+    await expect(rows).to_have_count(101)
+    await page.page.get_by_role("button", name="More").click()
+    await expect(rows).to_have_count(102)
+    for number, name in enumerate(("Late", "Later"), 103):
+        await page.page.locator("#contender-name").fill(name)
+        await page.page.get_by_role("button", name="Add", exact=True).click()
+        await expect(page.page.get_by_role("status")).to_have_text(f"{name} was added.")
+        await expect(rows).to_have_count(number)
+        await expect(rows.last.get_by_role("rowheader")).to_have_text(name)
+    await rows.last.get_by_role("button", name="Retire").click()
+    await expect(rows.last.get_by_role("button", name="Bring back")).to_be_visible()
+    await expect(rows).to_have_count(104)
 
 
 async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, browser: Browser) -> None:
