@@ -27,11 +27,12 @@ const GROUNDS = ['SPAM', 'ABUSE', 'OFF_TOPIC', 'ILLEGAL', 'PERSONAL_DATA', 'FRAU
 const MEASURES = ['votes', 'comments', 'predictions', 'quizzes', 'newMembers'] as const;
 const DAYS = 30;
 const AT_ONCE = 100;
-/** What waits, as many as one decision may be about. */
-const oldest = ({ held, reported }: HeldCommentsData) => ({
-  nodes: [...held.nodes, ...reported.nodes].sort((one, other) => one.createdAt.localeCompare(other.createdAt)).slice(0, AT_ONCE),
-  pageInfo: { hasNextPage: false },
-});
+/** What waits, after those that are shown first, as many as one decision may be about. */
+const oldest = ({ held, reported }: HeldCommentsData, first: Comment[]) => {
+  const waiting = [...held.nodes, ...reported.nodes].filter(({ id }) => !first.some((one) => one.id === id));
+  waiting.sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+  return { nodes: [...first, ...waiting].slice(0, AT_ONCE), pageInfo: { hasNextPage: false } };
+};
 /** A key, by its place on a keyboard that is set to another script. */
 const keyOf = ({ key, code }: KeyboardEvent) => (/^[ -~]+$/.test(key) ? key : code.replace(/^(Key|Digit)/, '').toLowerCase());
 const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
@@ -44,7 +45,7 @@ class Admin extends Part<AdminViewerData> {
   private current: string | null = null;
   private chosen = new Set<string>();
   private history: HistoryData['user'] = null;
-  /** The comments of the last decision, with the status that each had. */
+  /** The comments of the last decision, with the status and the reports that each had. */
   private last: Comment[] = [];
   /** Whether some were refused: they have been changed since they were shown, or are gone. */
   private isStale = false;
@@ -225,7 +226,8 @@ class Admin extends Part<AdminViewerData> {
     return this.areas.includes(asked) ? asked : this.areas[0];
   }
 
-  private async open() {
+  /** Of what waits `first` is shown first, whether it waits or not. */
+  private async open(first: Comment[] = []) {
     const { place } = this;
     const read = this.find('article:focus-within');
     this.shown = this.days = this.history = null;
@@ -237,7 +239,7 @@ class Admin extends Part<AdminViewerData> {
       await this.others[place].open();
     } else if (place) {
       this.chosen.clear();
-      this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then(oldest) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
+      this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then((data) => oldest(data, first)) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
       await this.shown.open();
       if (place === this.place) await this.go(this.current ?? this.list?.[0]?.id ?? null);
       if (read && !read.isConnected) await this.focus('article.current');
@@ -310,7 +312,10 @@ class Admin extends Part<AdminViewerData> {
 
   private async showDecided(before: Comment[], decided: Comment[]) {
     const ids = new Set(decided.map(({ id }) => id));
-    this.last = decided.map((one) => ({ ...one, status: before.find(({ id }) => id === one.id)!.status }));
+    this.last = decided.map((one) => {
+      const { status, reportReasons } = before.find(({ id }) => id === one.id)!;
+      return { ...one, status, reportReasons };
+    });
     ids.forEach((id) => this.chosen.delete(id));
     const { list, current, place } = this;
     if (!list) return; // another area was opened meanwhile
@@ -339,12 +344,13 @@ class Admin extends Part<AdminViewerData> {
       if (!decided) return false;
       back.push(...decided);
     }
+    const unreported = back.filter(({ id }) => last.find((one) => one.id === id)!.reportReasons?.length);
     this.last = [];
     this.chosen.clear();
     this.current = last[0]!.id;
     if (this.list && !this.isStale && this.place === 'comments/latest') await this.showInPlace(back, this.current);
-    else await this.open();
-    if (!this.isStale) this.say(this.t('undone'));
+    else await this.open(unreported.filter(({ status }) => status === 'PUBLISHED')); // which nobody would see any more
+    if (!this.isStale) this.say(this.t(unreported.length ? 'undoneUnreported' : 'undone'));
     return true;
   }
 

@@ -87,6 +87,29 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
     await expect(both).to_have_count(0)
 
 
+@pytest.mark.parametrize("area", ["held", "latest"])
+async def test_a_decision_about_a_reported_comment_is_taken_back_without_its_reports(
+    visited: Visited, browser: Browser, area: str
+) -> None:
+    """Any decision deletes them, so it would wait no longer: the page says so, and shows it to be decided about now."""
+    reported = visited.edit(POST, by="sold", role="member", product=f"sold-{area}", language="en", body="Buy that.")
+    visited.edit(REPORT_COMMENT, by="ida", role="member", comment=reported["comment"]["id"], reason="An advert.")
+    page = await opened(visited, browser, "moderator", f"#/comments/{area}")
+    mine = page.page.locator("ringside-admin article").filter(has_text=f"sold-{area}")
+    await mine.click()
+    await page.page.keyboard.press("1")
+    await expect(page.page.get_by_role("status")).to_contain_text("1 comment decided.")
+    await page.page.keyboard.press("u")
+    await expect(page.page.get_by_role("status")).to_have_text(
+        "Taken back, but the reports are gone: every decision deletes them. Please decide now."
+    )
+    await expect(mine).to_have_class("current")
+    await expect(mine).to_contain_text("published")
+    await page.page.keyboard.press("2")
+    await (expect(mine).to_have_count(0) if area == "held" else expect(mine).to_contain_text("rejected"))
+    assert status_of(visited, reported["comment"]["id"]) == "REJECTED"
+
+
 async def test_a_moderator_publishes_only_what_they_have_read(visited: Visited, browser: Browser) -> None:
     """What its author has changed meanwhile is shown as it is now, and waits for a decision of its own."""
     comment = visited.edit(POST, by="sly", role="member", product="swap", language="en", body="Lovely.")["comment"][
