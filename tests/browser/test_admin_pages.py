@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -455,6 +456,55 @@ async def test_what_is_ticked_stays_ticked_while_something_else_is_done(visited:
     assert given["parts"] == ["PREDICTIONS", "COMMENTS", "QUIZZES", "SENTENCES"]
     await expect(page.page.get_by_role("status")).to_contain_text("was taken back")
     await assert_clean(page)
+
+
+async def test_roles_that_somebody_else_has_changed_are_shown_before_they_are_set(
+    visited: Visited, browser: Browser
+) -> None:
+    """Else a page that was open before would give back a role that another admin has taken away."""
+    name = writer(visited, "risen")
+    user = ask_admin(visited, f'{{ members(search: "{name}") {{ nodes {{ id }} }} }}')["members"]["nodes"][0]["id"]
+    await give_roles(visited, user, "moderator")
+    page = await opened(visited, browser, "admin", "#/members")
+    await page.page.get_by_label("Name, id or address").fill(name)
+    await page.page.keyboard.press("Enter")
+    await page.page.get_by_role("button", name=name).click()
+    moderator, editor = (page.page.get_by_label(role, exact=True) for role in ("moderator", "editor"))
+    await expect(moderator).to_be_checked()
+    await editor.check()
+    await give_roles(visited, user)
+    sent: list[list[str]] = []
+
+    def note(request: Request) -> None:
+        if '"roles"' in (request.post_data or ""):
+            sent.append(json.loads(request.post_data or "")["variables"]["input"]["roles"])
+
+    page.page.on("request", note)
+    await page.page.get_by_role("button", name="Set roles").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Somebody else has changed these roles meanwhile.")
+    await expect(moderator).not_to_be_checked()
+    await expect(editor).to_be_checked()
+    assert sent == []
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Set roles").click()
+    await until(lambda: sent == [["editor"]], "they are set as they are shown")
+
+
+def ask_admin(visited: Visited, query: str) -> dict[str, Any]:
+    with visited.client("root", "admin") as client:
+        answer = client.post("/graphql", json={"query": query}).json()
+    return dict(answer["data"])
+
+
+async def give_roles(visited: Visited, user: str, *roles: str) -> None:
+    """As an operator does; other processes know within seconds."""
+    named = [part for role in roles for part in ("--role", role)]
+    given = await asyncio.to_thread(ringside_process, "member", "role", user, *named, **visited.service.variables)
+    assert given.returncode == 0, given.stderr
+    query = f'{{ user(id: "{user}") {{ roles }} }}'
+    await until(
+        lambda: {*ask_admin(visited, query)["user"]["roles"]} - {"member"} == {*roles}, "it is known", pause=0.1
+    )
 
 
 async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
