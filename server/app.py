@@ -24,7 +24,6 @@ import signal
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -87,7 +86,8 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
     configure_logging(settings.log)
     elements = Elements()
     documents = Documents.of(settings, settings.trusted_documents, {**elements.documents(), **page_documents()})
-    backups = partial(backup_figures, settings.data) if settings.backup_hours is not None else None
+    hours = settings.backup_hours
+    backups = (lambda: {**backup_figures(settings.data), "period": hours * 3600}) if hours is not None else None
     metrics = Metrics(documents.trusted_names, backups)
     explorer = Explorer()
     graphql = GraphQLEndpoint(explorer)

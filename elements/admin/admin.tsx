@@ -27,11 +27,12 @@ const GROUNDS = ['SPAM', 'ABUSE', 'OFF_TOPIC', 'ILLEGAL', 'PERSONAL_DATA', 'FRAU
 const MEASURES = ['votes', 'comments', 'predictions', 'quizzes', 'newMembers'] as const;
 const DAYS = 30;
 const AT_ONCE = 100;
-/** What waits, as many as one decision may be about. */
-const oldest = ({ held, reported }: HeldCommentsData) => ({
-  nodes: [...held.nodes, ...reported.nodes].sort((one, other) => one.createdAt.localeCompare(other.createdAt)).slice(0, AT_ONCE),
-  pageInfo: { hasNextPage: false },
-});
+/** What waits, after those that are shown first, as many as one decision may be about. */
+const oldest = ({ held, reported }: HeldCommentsData, first: Comment[]) => {
+  const waiting = [...held.nodes, ...reported.nodes].filter(({ id }) => !first.some((one) => one.id === id));
+  waiting.sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+  return { nodes: [...first, ...waiting].slice(0, AT_ONCE), pageInfo: { hasNextPage: false } };
+};
 /** A key, by its place on a keyboard that is set to another script. */
 const keyOf = ({ key, code }: KeyboardEvent) => (/^[ -~]+$/.test(key) ? key : code.replace(/^(Key|Digit)/, '').toLowerCase());
 const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
@@ -40,10 +41,11 @@ class Admin extends Part<AdminViewerData> {
   private viewer: AdminViewerData['viewer'] | undefined;
   private days: ActivityData['activity'] | null = null;
   private shown: Pages<Comment> | null = null;
-  private current = 0;
+  /** The id of the comment that the keys are about. If it is not among those that are shown, they are about none. */
+  private current: string | null = null;
   private chosen = new Set<string>();
   private history: HistoryData['user'] = null;
-  /** The comments of the last decision, with the status that each had. */
+  /** The comments of the last decision, with the status and the reports that each had. */
   private last: Comment[] = [];
   /** Whether some were refused: they have been changed since they were shown, or are gone. */
   private isStale = false;
@@ -57,7 +59,7 @@ class Admin extends Part<AdminViewerData> {
     super(host, service as any, translated, 'admin', english, css);
     this.until(on(window, 'hashchange', () => {
       this.say(''); // what was said is about the area before
-      this.current = 0;
+      this.current = null;
       void this.open();
     }));
     this.until(on(window, 'keydown', (event) => this.press(event)));
@@ -224,7 +226,8 @@ class Admin extends Part<AdminViewerData> {
     return this.areas.includes(asked) ? asked : this.areas[0];
   }
 
-  private async open() {
+  /** Of what waits `first` is shown first, whether it waits or not. */
+  private async open(first: Comment[] = []) {
     const { place } = this;
     const read = this.find('article:focus-within');
     this.shown = this.days = this.history = null;
@@ -236,9 +239,9 @@ class Admin extends Part<AdminViewerData> {
       await this.others[place].open();
     } else if (place) {
       this.chosen.clear();
-      this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then(oldest) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
+      this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then((data) => oldest(data, first)) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
       await this.shown.open();
-      if (place === this.place) await this.go(this.current);
+      if (place === this.place) await this.go(this.current ?? this.list?.[0]?.id ?? null);
       if (read && !read.isConnected) await this.focus('article.current');
     }
     this.render();
@@ -250,18 +253,22 @@ class Admin extends Part<AdminViewerData> {
     return this.shown?.nodes ?? null;
   }
 
-  private async show(list: Comment[], current: number) {
+  private get here() {
+    return this.list?.find(({ id }) => id === this.current);
+  }
+
+  private async show(list: Comment[], current: string | null) {
     this.shown!.nodes = list;
     await this.go(current);
   }
 
-  private async go(place: number) {
-    this.current = Math.max(0, Math.min(place, (this.list?.length ?? 0) - 1));
-    const author = this.list?.[this.current]?.author.id;
+  private async go(comment: string | null) {
+    this.current = comment;
+    const author = this.here?.author.id;
     this.render();
     if (!author || author === this.history?.id) return;
     const data = await this.insist(() => service.ask(HISTORY, { user: author }));
-    if (author === this.list?.[this.current]?.author.id) this.history = data?.user ?? null;
+    if (author === this.here?.author.id) this.history = data?.user ?? null;
     this.render();
   }
 
@@ -285,7 +292,7 @@ class Admin extends Part<AdminViewerData> {
   }
 
   /** What the next decision is about: of more than it may be about the rest stays chosen. */
-  private targets = () => (this.list ?? []).filter(({ id }, place) => (this.chosen.size ? this.chosen.has(id) : place === this.current)).slice(0, AT_ONCE);
+  private targets = () => (this.list ?? []).filter(({ id }) => (this.chosen.size ? this.chosen.has(id) : id === this.current)).slice(0, AT_ONCE);
 
   /** A key that is pressed before the answer to another is about what is next then. What is shown anew is not decided about. */
   private inTurn(act: () => Promise<boolean>) {
@@ -305,34 +312,53 @@ class Admin extends Part<AdminViewerData> {
 
   private async showDecided(before: Comment[], decided: Comment[]) {
     const ids = new Set(decided.map(({ id }) => id));
-    this.last = decided.map((one) => ({ ...one, status: before.find(({ id }) => id === one.id)!.status }));
+    this.last = decided.map((one) => {
+      const { status, reportReasons } = before.find(({ id }) => id === one.id)!;
+      return { ...one, status, reportReasons };
+    });
     ids.forEach((id) => this.chosen.delete(id));
     const { list, current, place } = this;
     if (!list) return; // another area was opened meanwhile
     if (this.isStale) return this.open(); // to show what others have made of it
-    if (place !== 'comments/held') return this.show(list.map((one) => decided.find(({ id }) => id === one.id) ?? one), current);
-    const isLeft = ({ id }: Comment) => !ids.has(id);
+    if (place !== 'comments/held') return this.showInPlace(decided, current);
+    const left = list.filter(({ id }) => !ids.has(id));
     const read = this.find('article:focus-within');
     // The one that was moved to meanwhile stays the current one.
-    await this.show(list.filter(isLeft), list.slice(0, current).filter(isLeft).length);
-    if (!this.list?.length) await this.open(); // there may be more than one page of them
+    const next = list.slice(Math.max(0, this.placeOf(current))).find((one) => left.includes(one)) ?? left.at(-1);
+    await this.show(left, next?.id ?? null);
+    if (!left.length) await this.open(); // there may be more than one page of them
     if (read && !read.isConnected) await this.focus('article.current');
   }
 
-  /** Gives the comments of the last decision the status that each had. */
+  private showInPlace(changed: Comment[], current: string | null) {
+    return this.show(this.list!.map((one) => changed.find(({ id }) => id === one.id) ?? one), current);
+  }
+
+  /** Gives the comments of the last decision the status that each had. The next key is about the first of them. */
   private async undo() {
-    if (!this.last.length) return true;
-    for (const status of new Set(this.last.map((one) => one.status))) {
-      if (!(await this.decide(status, undefined, this.last.filter((one) => one.status === status)))) return false;
+    const { last } = this;
+    if (!last.length) return true;
+    const back: Comment[] = [];
+    for (const status of new Set(last.map((one) => one.status))) {
+      const decided = await this.decide(status, undefined, last.filter((one) => one.status === status));
+      if (!decided) return false;
+      back.push(...decided);
     }
+    const unreported = back.filter(({ id }) => last.find((one) => one.id === id)!.reportReasons?.length);
     this.last = [];
-    await this.open();
-    if (!this.isStale) this.say(this.t('undone'));
+    this.chosen.clear();
+    this.current = last[0]!.id;
+    if (this.list && !this.isStale && this.place === 'comments/latest') await this.showInPlace(back, this.current);
+    else await this.open(unreported.filter(({ status }) => status === 'PUBLISHED')); // which nobody would see any more
+    if (!this.isStale) this.say(this.t(unreported.length ? 'undoneUnreported' : 'undone'));
     return true;
   }
 
+  private placeOf = (comment: string | null) => this.list!.findIndex(({ id }) => id === comment);
+
   private step(by: number) {
-    void this.go(this.current + by);
+    const place = Math.min(this.placeOf(this.current) + by, this.list!.length - 1);
+    void this.go(this.list![Math.max(0, place)]?.id ?? null);
     void this.focus('article.current');
   }
 
@@ -342,7 +368,7 @@ class Admin extends Part<AdminViewerData> {
     if (!this.list || typing || this.waiting.length || event.ctrlKey || event.metaKey || event.altKey) return;
     const key = keyOf(event);
     const ground = GROUNDS[+key - 1];
-    const here = this.list[this.current];
+    const { here } = this;
     const step = { ArrowDown: 1, ArrowUp: -1 }[key];
     if (step && is('.beside, pre')) return; // which they scroll
     if (step) this.step(step);
@@ -441,8 +467,8 @@ class Admin extends Part<AdminViewerData> {
 
   private comment({ id, author, product, createdAt, body, title, status, heldBy, reportReasons }: Comment, place: number) {
     return (
-      <article key={id} id={`comment-${place}`} class={place === this.current ? 'current' : ''} tabindex="-1" aria-current={place === this.current && 'true'} onclick={() => this.go(place)} onfocus={() => this.go(place)}>
-        <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onfocus={() => this.go(place)} onchange={() => this.choose(id)} />{this.t('choose')}</label>
+      <article key={id} id={`comment-${place}`} class={id === this.current ? 'current' : ''} tabindex="-1" aria-current={id === this.current && 'true'} onclick={() => this.go(id)} onfocus={() => this.go(id)}>
+        <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onfocus={() => this.go(id)} onchange={() => this.choose(id)} />{this.t('choose')}</label>
         <p><strong dir="auto">{author.name}</strong> {author.isGuest && this.t('guest')} <span class="soft">{product} · {this.date(createdAt)} · {this.t(status)}</span></p>
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}

@@ -13,11 +13,15 @@ import { Pages, Rows } from './pages';
 
 type Board = NonNullable<BoardCardData['board']>;
 type Contender = Board['contenders']['nodes'][number];
+type Search = SuspectsData['suspects'];
+type Suspect = Search['nodes'][number];
 type Settings = { title: string; opensAt: string; closesAt: string; electorate: string; resultsVisible: string };
 
 const ELECTORATES = ['EVERYBODY', 'MEMBERS'];
 const RESULTS = ['ALWAYS', 'AFTER_VOTING', 'AFTER_CLOSE'];
 const MOST_SVG = 48 * 1024;
+/** As many voters as one request may void. */
+const AT_ONCE = 100;
 const NO_SLUG = /[^a-z0-9]+/g;
 
 /** A board's name in addresses, made of its title. Of some scripts no letter counts there. */
@@ -41,10 +45,12 @@ export class Boards implements Area {
   private contender: Draft<{ name: string; description: string; link: string }>;
   private shown: PreviewContenderData['previewContender'] | null = null;
   private svg = '';
-  private suspects: SuspectsData['suspects'] | null = null;
+  private suspects: Pages<Suspect> | null = null;
+  /** What was said with the suspects of all that the search has found. */
+  private search: Search | null = null;
   private suspected = new Set<string>();
-  /** The jobs that have voided votes, by board: what they did can be restored. */
-  private voided: Record<string, string[]> = {};
+  /** The jobs that have voided votes, by board and by press of the button: what they did can be restored. */
+  private voided: Record<string, string[][]> = {};
   private drawn = new Rows<Contender>();
 
   /** `addMany` leads to where a list of contenders is pasted. */
@@ -80,7 +86,7 @@ export class Boards implements Area {
 
   private async choose(slug: string) {
     this.wanted = slug;
-    [this.suspects, this.shown, this.svg, this.contender] = [null, null, '', this.emptyContender()];
+    [this.suspects, this.search, this.shown, this.svg, this.contender] = [null, null, null, '', this.emptyContender()];
     this.suspected.clear();
     await this.read(slug);
     if (this.wanted === slug) await this.page.focus('#chosen-board');
@@ -95,16 +101,23 @@ export class Boards implements Area {
     if (this.board?.slug === slug) this.settings!.follow(values);
     else this.settings = new Draft<Settings>(this.page, 'board', values);
     this.board = this.board?.slug === slug ? withMore(data.board, this.board) : data.board;
+    // Whoever has joined since all pages were read is on none of them.
+    if (this.board !== data.board && !this.board.contenders.pageInfo.hasNextPage) await this.append();
   }
 
   private async more() {
+    const first = this.board!.contenders.nodes.length;
+    if (await this.append()) await this.page.focus(`#contender-${first}`);
+  }
+
+  /** Reads the contenders after those that are shown; whether there were any, and the board is still as it was. */
+  private async append() {
     const { board } = this;
     const data = await this.page.insist(() => ask(BOARD_CARD, { board: board!.slug, after: board!.contenders.pageInfo.endCursor }));
     const next = data?.board?.contenders;
-    if (!next || this.board !== board) return;
-    const first = this.board!.contenders.nodes.length;
+    if (!next?.nodes.length || this.board !== board) return false;
     this.board = { ...board!, contenders: { ...next, nodes: [...board!.contenders.nodes, ...next.nodes] } };
-    await this.page.focus(`#contender-${first}`);
+    return true;
   }
 
   private async save(event: Event) {
@@ -173,9 +186,11 @@ export class Boards implements Area {
 
   private async showSuspects() {
     const { slug } = this.board!;
-    const data = await this.page.insist(() => ask(SUSPECTS, { board: slug }));
+    let search: Search | null = null;
+    const suspects = new Pages<Suspect>(this.page, 'suspect', (after) => ask(SUSPECTS, { board: slug, after }).then((data) => (search = data.suspects)));
+    await suspects.open();
     if (this.wanted !== slug) return; // another board was chosen meanwhile
-    this.suspects = data?.suspects ?? null;
+    [this.suspects, this.search] = [suspects, search];
     this.suspected.clear();
     await this.page.focus('#suspects');
   }
@@ -184,17 +199,30 @@ export class Boards implements Area {
     const voters = [...this.suspected];
     if (!voters.length) return this.page.say(this.page.t('chooseVoters'));
     const { slug } = this.board!;
-    const job = await this.job(VOID_VOTERS, { board: slug, voters });
-    if (job) this.voided[slug] = [job, ...(this.voided[slug] ?? []).filter((one) => one !== job)];
+    const jobs: string[] = [];
+    for (let first = 0; first < voters.length; first += AT_ONCE) {
+      const job = await this.job(VOID_VOTERS, { board: slug, voters: voters.slice(first, first + AT_ONCE) });
+      if (!job) break;
+      jobs.push(job);
+    }
+    this.forget(slug, jobs);
+    if (jobs.length) this.voided[slug]!.unshift(jobs);
     await this.reread(slug);
   }
 
   /** What was voided last, of several times. */
   private async restore() {
     const { slug } = this.board!;
-    const [last] = this.voided[slug]!;
-    if (await this.job(RESTORE_VOTERS, { job: last })) this.voided[slug] = this.voided[slug]!.filter((job) => job !== last);
+    for (const job of this.voided[slug]![0]!) {
+      if (!(await this.job(RESTORE_VOTERS, { job }))) break;
+      this.forget(slug, [job]);
+    }
     await this.reread(slug);
+  }
+
+  private forget(slug: string, jobs: string[]) {
+    const left = (this.voided[slug] ?? []).map((some) => some.filter((job) => !jobs.includes(job)));
+    this.voided[slug] = left.filter(({ length }) => length);
   }
 
   private async reread(slug: string) {
@@ -327,7 +355,7 @@ export class Boards implements Area {
   }
 
   private suspectsSection() {
-    const { page, suspects } = this;
+    const { page, search } = this;
     return (
       <section class="stack">
         <h3 id="suspects" tabindex="-1">{page.t('suspects')}</h3>
@@ -337,33 +365,35 @@ export class Boards implements Area {
           <button type="button" class="plain" onclick={() => this.showSuspects()}>{page.t('lastSearch')}</button>
           {this.voided[this.board!.slug]?.[0] && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
         </div>
-        {suspects && (suspects.computedAt ? this.found(suspects) : <p>{page.t('noSearch')}</p>)}
+        {search && (search.computedAt ? this.found(search, this.suspects!) : <p>{page.t('noSearch')}</p>)}
       </section>
     );
   }
 
-  private found(suspects: SuspectsData['suspects']) {
+  private found({ votesSeen, expectedHonest }: Search, suspects: Pages<Suspect>) {
     const { page } = this;
-    if (!suspects.nodes.length) return <p>{page.t('noSuspects', { n: suspects.votesSeen })}</p>;
+    const shown = suspects.nodes!;
+    if (!shown.length) return <p>{page.t('noSuspects', { n: votesSeen })}</p>;
     const choose = (voter: string) => {
       if (!this.suspected.delete(voter)) this.suspected.add(voter);
       page.render();
     };
     return (
       <div class="stack">
-        <p>{page.t('suspectsOf', { n: suspects.votesSeen, honest: page.number(suspects.expectedHonest, { maximumFractionDigits: 1 }) })}</p>
+        <p>{page.t('suspectsOf', { n: votesSeen, honest: page.number(expectedHonest, { maximumFractionDigits: 1 }) })}</p>
         <ul class="stack">
-          {suspects.nodes.map((one, place) => (
+          {shown.map((one, place) => (
             <li key={one.voter}>
-              <label class="pick"><input type="checkbox" checked={this.suspected.has(one.voter)} onchange={() => choose(one.voter)} />
+              <label class="pick"><input id={`suspect-${place}`} type="checkbox" checked={this.suspected.has(one.voter)} onchange={() => choose(one.voter)} />
                 {page.t('suspect', { place: place + 1, n: one.votes })}</label>
               <ul class="reasons">{one.reasons.map((reason) => <li>{reason}</li>)}</ul>
               {one.changes.map(({ contender, rank, without }) => <p class="soft">{page.t('rankChange', { name: contender.name, rank, without })}</p>)}
             </li>
           ))}
         </ul>
+        {suspects.button()}
         <div class="row">
-          <button type="button" onclick={() => { this.suspected = new Set(suspects.nodes.map(({ voter }) => voter)); page.render(); }}>{page.t('chooseAll')}</button>
+          <button type="button" onclick={() => { this.suspected = new Set(shown.map(({ voter }) => voter)); page.render(); }}>{page.t('chooseAll')}</button>
           <button type="button" class="primary" onclick={() => this.voidChosen()}>{page.t('voidVotes')}</button>
         </div>
       </div>

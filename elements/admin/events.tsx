@@ -30,11 +30,11 @@ export class Events implements Area {
   private matches: Record<string, Lines> = {};
   private answer: Draft<{ answer: string }> | null = null;
   private dragged: string | null = null;
-  /** Whether a key is down, and whether one has chosen a result that is not recorded yet: it may only pass by. */
   private isKeyDown = false;
-  private isByKeys = false;
   /** The event whose scoring was refused because results are missing. */
   private incomplete: string | null = null;
+  /** What keys have chosen, by match, and is not recorded yet: they may only pass by. */
+  private picked: Record<string, string> = {};
 
   constructor(private page: Page) {
     this.events = new Pages(page, 'event', (after) => ask(EVENTS, { after }).then((data) => data.events));
@@ -42,6 +42,7 @@ export class Events implements Area {
   }
 
   open() {
+    this.picked = {}; // of a select that was left with the area nothing was recorded
     return this.events.open();
   }
 
@@ -56,7 +57,7 @@ export class Events implements Area {
     if (!made) return;
     this.fresh.clear();
     this.linesOf(made.event.id).values.matches = matches;
-    await this.open();
+    await this.events.open();
     await this.choose(made.event.id);
     if (await this.addAll(made.event.id)) this.page.say(this.page.t('eventMade', { name, n: this.card!.matches.length }));
   }
@@ -91,7 +92,7 @@ export class Events implements Area {
     if (question !== (card.tieBreak?.question ?? '') || unit !== (card.tieBreak?.unit ?? '')) changed.tieBreak = question ? { question, unit: unit || null } : null;
     const answer = await this.settings!.send(UPDATE_EVENT, { event: card.id, ...changed, revision: card.revision }, () => this.read(card.id));
     if (!answer) return;
-    await this.open();
+    await this.events.open();
     this.page.say(this.page.t('saved'));
   }
 
@@ -285,25 +286,27 @@ export class Events implements Area {
     const { page } = this;
     const { result } = match;
     const value = !result ? 'none' : result.outcome === 'WON' ? String(result.winner) : result.outcome;
+    const shown = this.picked[match.id] ?? value;
     const choices = [...(result ? [] : [['none', page.t('noResult')]]), ...match.teams.map((team, place) => [String(place), page.t('won', { name: team.name ?? team.members.join(' & ') })]), ...OTHERS.map((one) => [one, page.t(one)])];
     const take = ({ currentTarget }: any) => {
-      this.isByKeys = false;
+      delete this.picked[match.id];
       if (currentTarget.value !== value) this.record(match, currentTarget.value);
     };
+    const takePicked = (event: any) => { if (match.id in this.picked) take(event); };
     const recording = {
       onkeydown: (event: any) => {
         this.isKeyDown = true;
         if (event.key === 'Escape') event.currentTarget.value = value;
-        if (['Enter', 'Escape'].includes(event.key) && this.isByKeys) take(event);
+        if (['Enter', 'Escape'].includes(event.key)) takePicked(event);
       },
       onkeyup: () => { this.isKeyDown = false; },
-      onchange: (event: any) => { if (this.isKeyDown) this.isByKeys = true; else take(event); },
-      onblur: (event: any) => { this.isKeyDown = false; if (this.isByKeys) take(event); },
+      onchange: (event: any) => { if (this.isKeyDown) this.picked[match.id] = event.currentTarget.value; else take(event); },
+      onblur: (event: any) => { this.isKeyDown = false; takePicked(event); },
     };
     return (
       <label>{page.t('resultOf', { name: match.name })}
-        <select value={value} {...recording}>
-          {choices.map(([one, text]) => <option value={one} selected={one === value}>{text}</option>)}
+        <select value={shown} {...recording}>
+          {choices.map(([one, text]) => <option value={one} selected={one === shown}>{text}</option>)}
         </select>
       </label>
     );

@@ -32,6 +32,26 @@ const quoted = (value: string) => `"${value.trim().replaceAll('"', '""')}"`;
 const table = (header: string, text: string, cells: (line: string) => string[]) =>
   [header, ...text.split('\n').map((line) => (line.trim() ? cells(line).map(quoted).join(',') : ''))].join('\n');
 
+/** What parts the cells of a table, as the service reads it: that of which the first line has most. */
+function delimiterOf(text: string) {
+  const [header] = text.split(/[\r\n]/, 1);
+  const count = (one: string) => header!.split(one).length;
+  return [',', ';', '\t'].reduce((most, one) => (count(one) > count(most) ? one : most));
+}
+
+/** The rows of a table as they are written, each with its cells. A quoted cell may have lines. */
+function rowsOf(text: string, delimiter: string) {
+  const cell = new RegExp(`("(?:[^"]|"")*"|[^${delimiter}\\r\\n]*)(${delimiter}|\\r\\n?|\\n|$)`, 'gy');
+  const rows = [{ written: '', cells: [] as string[] }];
+  for (const [written, value, end] of text.matchAll(cell)) {
+    const row = rows.at(-1)!;
+    row.written += written;
+    row.cells.push(value!.startsWith('"') ? value!.slice(1, -1).replaceAll('""', '"') : value!);
+    if (end !== delimiter) rows.push({ written: '', cells: [] });
+  }
+  return rows;
+}
+
 function wordCells(line: string) {
   const [between] = BETWEEN.exec(line) ?? [''];
   if (!between) return [line, ''];
@@ -111,17 +131,30 @@ export class Imports implements Area {
 
   /**
    * What the service reads, and in which of the typed lines a problem is. A list becomes a table: names with the pictures
-   * that were dropped under the same names, or words with their meanings. Cards become a season file.
+   * that were dropped under the same names, which a table of contenders gets, too, or words with their meanings. Cards
+   * become a season file.
    */
   private asSent(): { text: string; lineOf: (line: number, message: string) => number } {
     const { text } = this.draft.values;
     const asTyped = (line: number) => line;
     if (this.kind === 'events') return /^\s*[{[]/.test(text) ? { text, lineOf: asTyped } : parseSeason(text);
-    if (HEADERS[this.kind].test(text.split('\n')[0]!)) return { text, lineOf: asTyped };
+    if (HEADERS[this.kind].test(text.split('\n')[0]!)) return { text: this.kind === 'contenders' ? this.withPictures(text) : text, lineOf: asTyped };
     const lineOf = (line: number) => line - 1;
     if (this.kind === 'words') return { text: table('term,definition', text, wordCells), lineOf };
-    const svg = (name: string) => (this.svgs.get(bare(name)) ?? '').replace(/\s*\n\s*/g, ' ');
-    return { text: table('name,svg', text, (name) => [name, svg(name)]), lineOf };
+    return { text: table('name,svg', text, (name) => [name, this.svg(name)]), lineOf };
+  }
+
+  private svg = (name: string) => (this.svgs.get(bare(name)) ?? '').replace(/\s*\n\s*/g, ' ');
+
+  /** A table with a column for the pictures, unless it has one. It is the first, since a row may be shorter than others. */
+  private withPictures(text: string) {
+    const delimiter = delimiterOf(text);
+    const [header, ...rows] = rowsOf(text, delimiter);
+    const columns = header!.cells.map((cell) => cell.trim().toLowerCase());
+    if (!this.svgs.size || columns.includes('svg')) return text;
+    const place = columns.indexOf('name');
+    const pictured = rows.map(({ written, cells }) => (written.trim() ? quoted(this.svg(cells[place] ?? '')) + delimiter : '') + written);
+    return ['svg', delimiter, header!.written, ...pictured].join('');
   }
 
   /** Files, or a folder with all that is in it. */

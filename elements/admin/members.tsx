@@ -4,7 +4,7 @@ import { h } from '../base/dom';
 import { newKey } from '../base/part';
 import { ask } from '../service';
 import {
-  ERASE_MEMBER, EXPORT_MEMBER, MEMBERS, type MembersData, REINSTATE_MEMBER, SET_ROLES, SUSPEND_MEMBER, TAKE_BACK,
+  ERASE_MEMBER, EXPORT_MEMBER, MEMBERS, type MembersData, ONE_MEMBER, REINSTATE_MEMBER, SET_ROLES, SUSPEND_MEMBER, TAKE_BACK,
 } from '../generated/admin';
 import { type Area, type Page, ended, field } from './area';
 import { Draft } from './draft';
@@ -65,6 +65,19 @@ export class Members implements Area {
     if (answer) await this.done(member, answer, said);
   }
 
+  /** The service would set them whatever they are by now: what another admin has changed meanwhile is shown first. */
+  private async setRoles(event: Event) {
+    event.preventDefault();
+    const { id } = this.chosen!;
+    const data = await this.page.insist(() => ask(ONE_MEMBER, { user: id }));
+    if (!data || this.chosen?.id !== id) return;
+    const { user: now } = data;
+    const isShown = !now || ROLES.every((role) => rolesOf(now)[role] === rolesOf(this.chosen!)[role]);
+    if (isShown) return this.act(SET_ROLES, { roles: chosenOf(this.roles) }, 'rolesSet');
+    this.show(now);
+    this.page.say(this.page.t('rolesMeanwhile'));
+  }
+
   private async suspend(event: Event) {
     event.preventDefault();
     const member = this.chosen!;
@@ -75,17 +88,19 @@ export class Members implements Area {
   /** What takes long is a job, which the page waits for; somebody else may be chosen meanwhile. */
   private async done({ id, name }: Member, answer: any, said: string) {
     if (answer.job && !(await ended(this.page, answer.job.id))) return;
-    if (answer.user) {
-      if (this.chosen?.id === id) {
-        this.chosen = answer.user;
-        this.roles.follow(rolesOf(answer.user));
-      }
-      this.found.nodes = this.found.nodes!.map((one) => (one.id === id ? answer.user : one));
-    }
+    if (answer.user) this.show(answer.user);
     // From where this page is, whatever the service takes for its public address.
     if (answer.url) this.files[id] = answer.url.replace(/^https?:\/\/[^/]+/, '');
     if (said === 'erased') await this.leave(id);
     this.page.say(this.page.t(said, { name }));
+  }
+
+  private show(member: Member) {
+    if (this.chosen?.id === member.id) {
+      this.chosen = member;
+      this.roles.follow(rolesOf(member));
+    }
+    this.found.nodes = this.found.nodes!.map((one) => (one.id === member.id ? member : one));
   }
 
   /** Nothing is shown of whoever was erased. */
@@ -130,10 +145,6 @@ export class Members implements Area {
 
   private detail(member: Member) {
     const { page } = this;
-    const roles = (event: Event) => {
-      event.preventDefault();
-      void this.act(SET_ROLES, { roles: chosenOf(this.roles) }, 'rolesSet');
-    };
     const takeBack = (event: Event) => {
       event.preventDefault();
       void this.act(TAKE_BACK, { parts: chosenOf(this.parts) }, 'tookBack');
@@ -144,7 +155,7 @@ export class Members implements Area {
         <p class="soft">{page.t('since', { date: page.date(member.joinedAt) })} {member.email}</p>
         {member.identities?.length ? <p class="soft">{member.identities.map(({ method, label }) => `${method}: ${label}`).join(', ')}</p> : null}
         {this.isAdmin && !member.isGuest && (
-          <form class="stack" onsubmit={roles}>
+          <form class="stack" onsubmit={(event: Event) => this.setRoles(event)}>
             <fieldset class="row"><legend>{page.t('roles')}</legend>
               {ROLES.map((role) => this.roles.field(role, page.t(role), { type: 'checkbox' }))}
             </fieldset>

@@ -106,7 +106,7 @@ _Request: TypeAlias = tuple[str | None, "Outcome", float, float, float, int, boo
 Loads: TypeAlias = Mapping[tuple[str, str], int]
 """How many keys of each kind were answered so far, by its name and by how: `hit`, `miss` or `wait`."""
 BackupFigures: TypeAlias = Callable[[], Mapping[str, float]]
-"""When the newest scheduled backup was made (`newest`), and how many failed since (`failures`)."""
+"""When the newest scheduled backup was made (`newest`), how many failed since (`failures`), and the `period`."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -286,6 +286,7 @@ class _BackupCollector:
         for name, meaning, value in (
             ("newest_timestamp_seconds", "When the newest scheduled backup was made; 0 if there is none.", "newest"),
             ("failures", "Failed scheduled backups since the newest one.", "failures"),
+            ("period_seconds", "The time between two scheduled backups.", "period"),
         ):
             yield GaugeMetricFamily(f"ringside_backup_{name}", meaning, value=figures[value])
 

@@ -2,11 +2,12 @@
 
 import json
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Locator, Page
 
 from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
 from tests.browser.sites import Visited
@@ -35,6 +36,17 @@ async def assert_clean(page: BrowserPage) -> None:
     assert not await page.page.evaluate(wide)
     assert await page.violations() == []
     assert page.errors == []
+
+
+async def double_click(page: Page, button: Locator, between: Callable[[], Awaitable[None]]) -> None:
+    """Slowly: the second click comes after what is waited for between."""
+    box = await button.bounding_box()
+    assert box is not None
+    place = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    await page.mouse.click(*place)
+    await between()
+    await page.mouse.down(click_count=2)
+    await page.mouse.up(click_count=2)
 
 
 class Keys:

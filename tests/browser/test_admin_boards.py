@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from datastore.dynamo import iso
+from datastore.dynamo import iso, open_table
+from datastore.dynamo.declaration import create
+from datastore.voting.suspects import LIFETIME, PSEUDONYM, SEARCH, SUSPECT, Suspect, SuspectSearch
+from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
+from server.engine import run_engine_async
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import answered_last, held_back
-from tests.browser.sites import Visited
+from tests.browser.sites import Site, Visited
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
+from tests.service import running_service
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -21,6 +26,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 CREATE = "mutation ($input: CreateBoardInput!) { createBoard(input: $input) { __typename ...on Refused { code } } }"
 UPDATE = "mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) { __typename ...on Refused { code } } }"
 TYPE = "(field, text) => { field.value = text; field.dispatchEvent(new Event('input')) }"
+IMPORT = "mutation ($input: ImportContendersInput!) { importContenders(input: $input) { ... on Refused { code } } }"
 ADD = "mutation ($input: AddContenderInput!) { addContender(input: $input) { __typename ...on Refused { code } } }"
 
 
@@ -180,6 +186,31 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await expect(page.page.get_by_role("button", name="Bring back Evil")).to_be_visible()
 
 
+async def test_a_contender_that_joins_a_board_of_which_all_is_shown_is_shown_too(
+    visited: Visited, browser: Browser
+) -> None:
+    """Once, at the end, where the order of joining has it; there is no further page that would show it."""
+    await board(visited, "full")
+    visited.edit(IMPORT, board="full", text="\n".join(["name", *(f"Fan {number:03}" for number in range(101))]))
+    count = '{ board(slug: "full") { contenderCount } }'
+    await until(lambda: ask(visited, count)["board"]["contenderCount"] == 101, "all are there", pause=0.2)
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board full").click()
+    rows = page.page.get_by_role("row")
+    await expect(rows).to_have_count(101)
+    await page.page.get_by_role("button", name="More").click()
+    await expect(rows).to_have_count(102)
+    for number, name in enumerate(("Late", "Later"), 103):
+        await page.page.locator("#contender-name").fill(name)
+        await page.page.get_by_role("button", name="Add", exact=True).click()
+        await expect(page.page.get_by_role("status")).to_have_text(f"{name} was added.")
+        await expect(rows).to_have_count(number)
+        await expect(rows.last.get_by_role("rowheader")).to_have_text(name)
+    await rows.last.get_by_role("button", name="Retire").click()
+    await expect(rows.last.get_by_role("button", name="Bring back")).to_be_visible()
+    await expect(rows).to_have_count(104)
+
+
 async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, browser: Browser) -> None:
     """It is the one that would be added, although the answer for the one before comes last."""
     await board(visited, "painted")
@@ -227,6 +258,55 @@ async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser
     await expect(restore).to_have_count(0)
     buttons = page.page.locator(".row", has=page.page.get_by_role("button", name="Look for suspects"))
     await expect(buttons).to_have_text("Look for suspectsShow the last search")
+
+
+async def test_all_suspects_can_be_reached_and_voided_at_once(browser: Browser, tmp_path: Path) -> None:
+    """A hundred more with each press, and as many are chosen as are shown. The service takes a hundred at a time.
+
+    What was voided at once is restored at once.
+    """
+    await write_suspects(tmp_path, "crowded", 101)
+    with running_service({"RINGSIDE_DATA": str(tmp_path)}) as service:
+        visited = Visited(service, Site())
+        await board(visited, "crowded")
+        page = await opened(visited, browser, "editor", "#/boards")
+        await page.page.get_by_role("button", name="Board crowded").click()
+        await page.page.get_by_role("button", name="Show the last search").click()
+        suspects = page.page.get_by_role("checkbox")
+        await expect(suspects).to_have_count(100)
+        await expect(page.page.get_by_text("Of all that were found, 7.5 are honest on average.")).to_be_visible()
+        await page.page.get_by_role("button", name="More").press("Enter")
+        await expect(page.page.get_by_role("checkbox", name="Voter 101, 9 votes")).to_be_focused()
+        await page.page.get_by_role("button", name="Choose all").click()
+        await expect(page.page.get_by_role("checkbox", checked=True)).to_have_count(101)
+        sent: list[str] = []
+        page.page.on("request", lambda request: sent.append(request.post_data or ""))
+        await page.page.get_by_role("button", name="Void their votes").click()
+        restore = page.page.get_by_role("button", name="Restore what was voided")
+        await expect(restore).to_be_visible()
+        assert [text.count('"suspect.') for text in sent if '"voters"' in text] == [100, 1]
+        await assert_clean(page)
+        await restore.click()
+        await expect(restore).to_have_count(0)
+        assert len({job for text in sent for job in re.findall(r'"job":"([^"]+)","idem', text)}) == 2
+
+
+async def write_suspects(data: Path, board: str, count: int) -> None:
+    """What the last search on a board has found, in a folder that no service uses yet."""
+    now = utc_now()
+    async with run_engine_async(data) as engine, open_table("ringside", url=engine.url) as table:
+        await create(table)
+        await ensure_layout(table)
+        await table.write(SEARCH.put(SuspectSearch(board, "seen", 1, "seen", now, votes=9_000, voters=750)))
+        await table.write_many(
+            SUSPECT.put(
+                Suspect(
+                    board, "seen", place, f"voter-{place}", f"{PSEUDONYM}{place}", 1, 9, 0.001, ("Fast.",), (),
+                    now + LIFETIME,
+                )
+            )
+            for place in range(count)
+        )  # fmt: skip
 
 
 async def test_suspects_are_shown_with_their_own_board_only(visited: Visited, browser: Browser) -> None:

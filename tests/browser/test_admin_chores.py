@@ -10,7 +10,7 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
-from tests.queries import CREATE_LIST, POST_COMMENT
+from tests.queries import CREATE_BOARD, CREATE_LIST, POST_COMMENT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -100,6 +100,37 @@ async def test_files_that_are_no_text_are_left_out_and_change_nothing(visited: V
     await files.set_input_files(file("new.csv", "name\nMüller".encode("utf-16")))
     await expect(paste).to_have_value("name\nMüller")
     await expect(page.page.get_by_role("status")).to_have_text("")
+
+
+@pytest.mark.parametrize("between", [",", ";"])
+async def test_pictures_beside_a_table_go_to_those_whom_it_names(
+    visited: Visited, browser: Browser, between: str
+) -> None:
+    """As they do beside a list: the table needs no column for them. A row may be shorter, or a cell have lines."""
+    slug = {",": "tabled-commas", ";": "tabled-semicolons"}[between]
+    visited.edit(CREATE_BOARD, slug=slug, title=slug)
+    lines = ["name,description,link", '"Comet, ""the"" first","Unbeaten,', '"",or so.",https://example.com/comet', ""]
+    table = "\r\n".join([*lines, "Tide", "Nobody,Of no looks.", "Tide"]).replace(",", between)
+    picture = '<svg viewBox="0 0 9 9">\n<path d="M0 0h9v9z"/>\n</svg>'
+    files = {"names.csv": table, f'Comet{between} "the" first.svg': picture, "Tide.svg": picture}
+    page = await opened(visited, browser, "editor", "#/imports")
+    await page.page.get_by_role("combobox", name="Where").select_option(slug)
+    chosen, section = page.page.get_by_label("Or choose files"), page.page.locator("section")
+    await chosen.set_input_files([file(name, text.encode()) for name, text in files.items()])
+    await expect(page.page.get_by_text("2 pictures")).to_be_visible()
+    await page.page.get_by_role("button", name="Check", exact=True).click()
+    await expect(section.get_by_role("listitem")).to_contain_text(["Line 7:"])
+    await chosen.set_input_files(file("names.csv", table.removesuffix("Tide").encode()))
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(section.get_by_text("3 were added.")).to_be_visible()
+    shown = "contenders(first: 9) { nodes { name description link svg } }"
+    added = ask(visited, f'{{ board(slug: "{slug}") {{ {shown} }} }}')["board"]["contenders"]["nodes"]
+    described = f'Unbeaten{between}\n"{between}or so.'
+    assert [(each["name"], each["description"], each["link"], bool(each["svg"])) for each in added] == [
+        (f'Comet{between} "the" first', described, "https://example.com/comet", True),
+        ("Tide", None, None, True),
+        ("Nobody", "Of no looks.", None, False),
+    ]
 
 
 async def test_a_file_that_was_mended_is_read_again(visited: Visited, browser: Browser, tmp_path: Path) -> None:

@@ -1,16 +1,15 @@
 """The area of events at /admin, in Chromium, by keyboard alone where it says so."""
 
 import re
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.admin import Keys, ask, assert_clean, opened, printed
+from tests.browser.admin import Keys, ask, assert_clean, double_click, opened, printed
 from tests.browser.pages import held_back
 from tests.browser.sites import Visited
 from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT
@@ -107,17 +106,6 @@ def new_event(visited: Visited, name: str, *matches: str) -> str:
     return event
 
 
-async def double_click(page: Page, button: Locator, between: Callable[[], Awaitable[None]]) -> None:
-    """Slowly: the second click comes after what is waited for between."""
-    box = await button.bounding_box()
-    assert box is not None
-    place = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    await page.mouse.click(*place)
-    await between()
-    await page.mouse.down(click_count=2)
-    await page.mouse.up(click_count=2)
-
-
 async def test_the_second_click_of_a_double_one_undoes_nothing_and_removes_nothing_else(
     visited: Visited, browser: Browser
 ) -> None:
@@ -211,6 +199,30 @@ async def test_an_event_is_scored_without_a_result_that_nobody_knows(visited: Vi
     await expect(status).to_have_text("Scored.")
     await expect(without).to_have_count(0)
     await assert_clean(page)
+
+
+async def test_a_result_that_the_keyboard_chose_stays_when_the_answer_about_another_match_arrives(
+    visited: Visited, browser: Browser
+) -> None:
+    """It is recorded once the keyboard is elsewhere, as if nothing had come in between."""
+    event = new_event(visited, "Rapid night", "First", "Second")
+    visited.edit(LOCK_EVENT, event=event)
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Rapid night").click()
+    second = page.page.get_by_label("Result of Second").locator("option:checked")
+    async with held_back(page.page, "idempotencyKey") as held:
+        await page.page.get_by_label("Result of First").focus()
+        for key in ("ArrowDown", "Enter"):
+            await page.page.keyboard.press(key)
+        await until(lambda: held, "the first result is on its way")
+        await page.page.get_by_label("Result of Second").focus()
+        for key in ("ArrowDown", "ArrowDown"):
+            await page.page.keyboard.press(key)
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    await expect(second).to_have_text("Bo won")
+    await page.page.keyboard.press("Tab")
+    await until(lambda: undecided(visited, "Rapid night") == 0, "the service has both results")
+    await expect(second).to_have_text("Bo won")
 
 
 async def test_a_result_that_is_corrected_after_scoring_counts_once_it_is_scored_again(

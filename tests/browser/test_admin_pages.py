@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -87,6 +88,29 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
     await expect(both).to_have_count(0)
 
 
+@pytest.mark.parametrize("area", ["held", "latest"])
+async def test_a_decision_about_a_reported_comment_is_taken_back_without_its_reports(
+    visited: Visited, browser: Browser, area: str
+) -> None:
+    """Any decision deletes them, so it would wait no longer: the page says so, and shows it to be decided about now."""
+    reported = visited.edit(POST, by="sold", role="member", product=f"sold-{area}", language="en", body="Buy that.")
+    visited.edit(REPORT_COMMENT, by="ida", role="member", comment=reported["comment"]["id"], reason="An advert.")
+    page = await opened(visited, browser, "moderator", f"#/comments/{area}")
+    mine = page.page.locator("ringside-admin article").filter(has_text=f"sold-{area}")
+    await mine.click()
+    await page.page.keyboard.press("1")
+    await expect(page.page.get_by_role("status")).to_contain_text("1 comment decided.")
+    await page.page.keyboard.press("u")
+    await expect(page.page.get_by_role("status")).to_have_text(
+        "Taken back, but the reports are gone: every decision deletes them. Please decide now."
+    )
+    await expect(mine).to_have_class("current")
+    await expect(mine).to_contain_text("published")
+    await page.page.keyboard.press("2")
+    await (expect(mine).to_have_count(0) if area == "held" else expect(mine).to_contain_text("rejected"))
+    assert status_of(visited, reported["comment"]["id"]) == "REJECTED"
+
+
 async def test_a_moderator_publishes_only_what_they_have_read(visited: Visited, browser: Browser) -> None:
     """What its author has changed meanwhile is shown as it is now, and waits for a decision of its own."""
     comment = visited.edit(POST, by="sly", role="member", product="swap", language="en", body="Lovely.")["comment"][
@@ -115,8 +139,12 @@ async def test_a_moderator_publishes_only_what_they_have_read(visited: Visited, 
 
 
 async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, browser: Browser) -> None:
-    """A hundred more with each press. The first of them is then the one that the keys are about."""
+    """A hundred more with each press. The first of them is then the one that the keys are about.
+
+    Also after a decision about it was taken back: it is still the one that was read.
+    """
     page = await opened(visited, browser, "moderator", "#/comments/latest")
+    decided = decided_about(page.page)
     articles, current = page.page.locator("ringside-admin article"), page.page.locator("ringside-admin article.current")
     await expect(articles).to_have_count(100)
     await page.page.get_by_role("button", name="More").press("Enter")
@@ -133,8 +161,74 @@ async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, b
     await page.page.keyboard.press("u")
     await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
     await assert_clean(page)
+    await page.page.keyboard.press("1")
+    await expect(articles.nth(100)).to_contain_text("rejected")
+    assert (len(decided), len(set(decided))) == (3, 1)
+    assert status_of(visited, decided[0]) == "REJECTED"
     await articles.nth(3).get_by_role("checkbox").focus()
     await expect(articles.nth(3)).to_have_class("current")
+
+
+async def test_a_comment_that_was_taken_back_is_decided_about_next(visited: Visited, browser: Browser) -> None:
+    """Not one that moved to its place, since others were posted while the list was read."""
+    page = await opened(visited, browser, "moderator", "#/comments/latest")
+    articles, decided = page.page.locator("ringside-admin article"), decided_about(page.page)
+    await articles.nth(10).click()
+    await page.page.keyboard.press("7")
+    await expect(articles.nth(10)).to_contain_text("rejected")
+    for number in range(3):
+        visited.edit(POST, by=f"late-{number}", role="member", product="late", language="en", body="Just in.")
+    await page.page.keyboard.press("u")
+    await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
+    await page.page.keyboard.press("1")
+    await expect(page.page.locator("ringside-admin article.current")).to_contain_text("rejected")
+    assert (len(decided), len(set(decided))) == (3, 1)
+    assert status_of(visited, decided[0]) == "REJECTED"
+
+
+async def test_no_comment_is_decided_about_in_place_of_one_that_is_not_shown(
+    visited: Visited, browser: Browser
+) -> None:
+    """One that was changed meanwhile is to be looked at again: if it is not among those that are shown, none is."""
+    page = await opened(visited, browser, "moderator", "#/comments/latest")
+    articles, decided = page.page.locator("ringside-admin article"), decided_about(page.page)
+    await expect(articles).to_have_count(100)
+    await page.page.get_by_role("button", name="More").press("Enter")
+    await expect(articles.nth(100)).to_be_focused()
+    async with held_back(page.page, '"status"') as held:
+        await page.page.keyboard.press("7")
+        await until(lambda: held, "the decision is on its way")
+        visited.edit(HOLD, by="mo", role="moderator", comments=decided, status="PENDING")
+    await expect(page.page.get_by_role("status")).to_contain_text("Look at it again")
+    await expect(articles).to_have_count(100)
+    await page.page.keyboard.press("1")
+    await page.page.get_by_role("button", name="More").click()
+    await expect(articles.nth(100)).to_have_class("current")
+    await expect(articles.nth(100)).to_contain_text("waiting")
+    assert len(decided) == 1
+    await page.page.keyboard.press("1")
+    await expect(articles.nth(100)).to_contain_text("rejected")
+    assert (len(decided), len(set(decided))) == (2, 1)
+
+
+def decided_about(page: Page) -> list[str]:
+    """The comments that the page sends decisions about, in their order."""
+    decided: list[str] = []
+
+    def note(request: Request) -> None:
+        if '"status"' in (request.post_data or ""):
+            decided.extend(json.loads(request.post_data or "")["variables"]["input"]["comments"])
+
+    page.on("request", note)
+    return decided
+
+
+def status_of(visited: Visited, comment: str) -> str:
+    """The state of a comment, as moderators see it."""
+    with visited.client("mo", "moderator") as client:
+        query = "query ($id: ID!) { node(id: $id) { ... on Comment { status } } }"
+        answer = client.post("/graphql", json={"query": query, "variables": {"id": comment}}).json()
+    return str(answer["data"]["node"]["status"])
 
 
 def hold(visited: Visited, count: int) -> None:
@@ -362,6 +456,55 @@ async def test_what_is_ticked_stays_ticked_while_something_else_is_done(visited:
     assert given["parts"] == ["PREDICTIONS", "COMMENTS", "QUIZZES", "SENTENCES"]
     await expect(page.page.get_by_role("status")).to_contain_text("was taken back")
     await assert_clean(page)
+
+
+async def test_roles_that_somebody_else_has_changed_are_shown_before_they_are_set(
+    visited: Visited, browser: Browser
+) -> None:
+    """Else a page that was open before would give back a role that another admin has taken away."""
+    name = writer(visited, "risen")
+    user = ask_admin(visited, f'{{ members(search: "{name}") {{ nodes {{ id }} }} }}')["members"]["nodes"][0]["id"]
+    await give_roles(visited, user, "moderator")
+    page = await opened(visited, browser, "admin", "#/members")
+    await page.page.get_by_label("Name, id or address").fill(name)
+    await page.page.keyboard.press("Enter")
+    await page.page.get_by_role("button", name=name).click()
+    moderator, editor = (page.page.get_by_label(role, exact=True) for role in ("moderator", "editor"))
+    await expect(moderator).to_be_checked()
+    await editor.check()
+    await give_roles(visited, user)
+    sent: list[list[str]] = []
+
+    def note(request: Request) -> None:
+        if '"roles"' in (request.post_data or ""):
+            sent.append(json.loads(request.post_data or "")["variables"]["input"]["roles"])
+
+    page.page.on("request", note)
+    await page.page.get_by_role("button", name="Set roles").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Somebody else has changed these roles meanwhile.")
+    await expect(moderator).not_to_be_checked()
+    await expect(editor).to_be_checked()
+    assert sent == []
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Set roles").click()
+    await until(lambda: sent == [["editor"]], "they are set as they are shown")
+
+
+def ask_admin(visited: Visited, query: str) -> dict[str, Any]:
+    with visited.client("root", "admin") as client:
+        answer = client.post("/graphql", json={"query": query}).json()
+    return dict(answer["data"])
+
+
+async def give_roles(visited: Visited, user: str, *roles: str) -> None:
+    """As an operator does; other processes know within seconds."""
+    named = [part for role in roles for part in ("--role", role)]
+    given = await asyncio.to_thread(ringside_process, "member", "role", user, *named, **visited.service.variables)
+    assert given.returncode == 0, given.stderr
+    query = f'{{ user(id: "{user}") {{ roles }} }}'
+    await until(
+        lambda: {*ask_admin(visited, query)["user"]["roles"]} - {"member"} == {*roles}, "it is known", pause=0.1
+    )
 
 
 async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(

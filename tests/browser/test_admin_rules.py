@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.admin import assert_clean, opened
+from tests.browser.admin import assert_clean, double_click, opened
 from tests.browser.pages import answered_last, held_back
 from tests.browser.sites import Visited
 from tests.queries import POST_COMMENT, mutation
@@ -82,6 +82,35 @@ async def test_a_rule_is_moved_by_the_keyboard_which_keeps_its_place(visited: Vi
         await expect(button).to_be_focused()
         values = await names.evaluate_all("(inputs) => inputs.map(({ value }) => value)")
         assert values[-2:] == placed
+
+
+async def test_a_double_click_removes_one_rule(visited: Visited, browser: Browser) -> None:
+    """Not the next one, too, whose button stands there by then. The second click of one on "Up" moves no other rule."""
+    page = await opened(visited, browser, "moderator", "#/rules", viewport={"width": 1280, "height": 4000})
+    names = page.page.locator("[name=name]")
+    add = page.page.locator("#add-rule")
+    await add.click()
+    await expect(names.last).to_be_focused()
+    before = await names.count() - 1
+    await names.last.fill("First")
+    for name in ("Second", "Third"):
+        await add.click()
+        await expect(names.last).to_be_focused()
+        await names.last.fill(name)
+
+    async def last_are(*expected: str) -> None:
+        async def they_are() -> bool:
+            last = "(inputs, before) => inputs.slice(before).map(({ value }) => value)"
+            return bool(await names.evaluate_all(last, before) == [*expected])
+
+        await until(they_are, f"the rules are {expected}")
+
+    remove, up = (page.page.get_by_role("button", name=name) for name in ("Remove First", "Up Third"))
+    await double_click(page.page, up, lambda: last_are("First", "Third", "Second"))
+    await last_are("First", "Third", "Second")
+    await double_click(page.page, remove, lambda: last_are("Third", "Second"))
+    await add.click()
+    await last_are("Third", "Second", "")
 
 
 async def test_rules_are_saved_by_the_keyboard_which_keeps_its_place(visited: Visited, browser: Browser) -> None:

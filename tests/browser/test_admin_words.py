@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.admin import NODES, Keys, ask, assert_clean, opened, printed
+from tests.browser.admin import NODES, Keys, ask, assert_clean, double_click, opened, printed
 from tests.browser.pages import BrowserPage, held_back
 from tests.browser.sites import Visited
 from tests.queries import mutation
@@ -142,6 +142,21 @@ async def test_a_word_is_corrected_and_another_removed_and_added_again(
     await expect(page.page.get_by_role("button", name="Edit Verbessert", exact=True)).to_be_visible()
     again = ask(visited, words)["wordList"]["words"]["nodes"]
     assert again[-1] == {"term": "Verbessert", "definition": "word 1"}
+
+
+async def test_a_double_click_removes_one_word(visited: Visited, browser: Browser) -> None:
+    """Not the next one, too, whose button stands there by then."""
+    list_id, _ = word_list(visited, "Hasty words", *german(5))
+    page = await chosen(visited, browser, "Hasty words", viewport={"width": 1280, "height": 2400})
+    status = page.page.get_by_role("status")
+    remove = {n: page.page.get_by_role("button", name=f"Remove Wort{n}", exact=True) for n in range(5)}
+    await remove[0].click()  # then the line about a removed word is there, and what follows keeps its place
+    await expect(status).to_have_text("Wort0 was removed.")
+    await double_click(page.page, remove[1], lambda: expect(remove[1]).to_have_count(0))
+    await remove[4].press("Enter")
+    await expect(status).to_have_text("Wort4 was removed.")
+    words = ask(visited, f'{{ wordList(id: "{list_id}") {{ words {{ nodes {{ term }} }} }} }}')["wordList"]["words"]
+    assert [word["term"] for word in words["nodes"]] == ["Wort2", "Wort3"]
 
 
 async def test_a_word_that_is_removed_while_it_is_changed_is_in_nobody_s_way(

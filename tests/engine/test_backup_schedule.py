@@ -28,7 +28,10 @@ def _names(data: Path) -> list[str]:
 
 
 async def test_the_service_makes_scheduled_backups_and_keeps_seven(data: Path) -> None:
-    """One is due at the start if the newest is old; it replaces the oldest. The metrics say when it was made."""
+    """One is due at the start if the newest is old; it replaces the oldest.
+
+    The metrics say when it was made, and how long after it the next one is due.
+    """
     await write_profiles(data, "ada")
     folder = data / "backups"
     folder.mkdir()
@@ -43,6 +46,7 @@ async def test_the_service_makes_scheduled_backups_and_keeps_seven(data: Path) -
                 await asyncio.sleep(0.1)
             figures = (await http.get("/metrics")).text
         assert "ringside_backup_failures 0.0" in figures
+        assert "ringside_backup_period_seconds 7200.0" in figures
         newest = next(line for line in figures.splitlines() if line.startswith("ringside_backup_newest"))
         assert float(newest.split()[1]) > old[0].timestamp() + 3600
         service.stop()
