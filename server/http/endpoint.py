@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import AbstractContextManager, ExitStack
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from graphql import GraphQLError, OperationType
@@ -234,7 +234,7 @@ class AllowedHosts:
         return all(_name(host) in self._hosts for host in hosts)
 
 
-@lru_cache(maxsize=256)  # bounded, since clients choose the header
+@messages.remembered(256)
 def _name(value: bytes) -> str:
     """The host of a Host header, without its port; "" if it holds anything else, as in `localhost:80@evil.example`."""
     found = _HOST.fullmatch(value.decode("latin-1").lower())

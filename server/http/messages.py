@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
 from types import NoneType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
 import orjson
@@ -29,7 +29,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope
 
 from datastore.refusals import Overloaded
-from server.auth.identification import RawHeaders
+from server.auth.identification import MAX_CACHED_HEADER, RawHeaders
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest
@@ -44,6 +44,7 @@ MODERN = "application/graphql-response+json"
 LEGACY = "application/json"
 STREAM = "text/event-stream"
 MAX_QUERY_STRING = 16_384
+T = TypeVar("T")
 PIECE = 65_536
 """Bytes of a body that count together while the rest of it is to come; hardly any request has as many."""
 
@@ -74,7 +75,20 @@ A client that accepts anything expects an answer that ends.
 DEFAULT_FORMAT = _FORMATS["*/*"]
 
 
-@lru_cache(maxsize=256)  # bounded, since clients choose the header
+def remembered(most: int) -> Callable[[Callable[[bytes], T]], Callable[[bytes], T]]:
+    """What is told of the latest headers of one name is remembered, of so many; but of none that is long.
+
+    Clients choose their headers, which may have 64 KB.
+    """
+
+    def decorate(tell: Callable[[bytes], T]) -> Callable[[bytes], T]:
+        known = lru_cache(maxsize=most)(tell)
+        return lambda header: (known if len(header) <= MAX_CACHED_HEADER else tell)(header)
+
+    return decorate
+
+
+@remembered(256)
 def negotiate(accept: bytes) -> ResponseFormat:
     """The format that a client prefers. Of equal preferences MODERN, else the first. HTTPException 406 if none."""
     if not accept.strip(b", "):
@@ -204,7 +218,6 @@ async def read_body(
     return body
 
 
-@lru_cache(maxsize=64)
 def _check_kind(content_type: bytes, encoding: bytes) -> None:
     """HTTPException if bodies of this kind are not read."""
     if not _is_json(content_type):
@@ -213,6 +226,7 @@ def _check_kind(content_type: bytes, encoding: bytes) -> None:
         raise HTTPException(415, "Send the body uncompressed.", {"accept-encoding": "identity"})
 
 
+@remembered(64)
 def _is_json(content_type: bytes) -> bool:
     media_type, _, parameters = content_type.decode("latin-1").partition(";")
     charset = parameters.replace(" ", "").lower().removeprefix("charset=").strip('"')
@@ -323,7 +337,7 @@ def _gzip(body: bytes) -> bytes:
     return compressor.compress(body) + compressor.flush()
 
 
-@lru_cache(maxsize=64)  # bounded, since clients choose the header
+@remembered(64)
 def accepts_gzip(accept_encoding: bytes) -> bool:
     """Whether gzip is named, or any coding accepted, with a quality above zero."""
     accepted = {}

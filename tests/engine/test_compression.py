@@ -8,7 +8,7 @@ import orjson
 import pytest
 from graphql import get_introspection_query
 
-from server.http.messages import MIN_BYTES, THREAD_BYTES, accepts_gzip
+from server.http.messages import MIN_BYTES, THREAD_BYTES, accepts_gzip, remembered
 from tests.client import Client
 
 LARGE = {"query": "{ " + " ".join(f"{'name' * 10}_{number}: __typename" for number in range(40)) + " }"}
@@ -79,3 +79,12 @@ async def _ask(client: Client, method: str, asked: dict[str, Any], coding: str, 
     given: dict[str, Any] = {"params": asked} if method == "GET" else {"content": orjson.dumps(asked)}
     request = client.http.build_request(method, "/graphql", headers=headers, **given)
     return await client.http.send(request, stream=True)
+
+
+def test_what_is_told_of_a_long_header_is_not_remembered() -> None:
+    """Clients choose their headers: a few hundred of 64 KB would stay in memory."""
+    short, long, told = b"gzip", b"gzip" * 1000, list[bytes]()
+    tell = remembered(2)(told.append)
+    for header in (short, short, long, long):
+        tell(header)
+    assert told == [short, long, long]

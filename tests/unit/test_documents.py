@@ -318,6 +318,19 @@ def test_a_dropped_document_is_freed_without_the_garbage_collector() -> None:
         gc.enable()
 
 
+def test_a_document_counts_what_its_text_takes_in_memory() -> None:
+    """A megabyte with one emoji takes four, and its strings as much again."""
+    documents, kept = Documents(schema._schema, cache_bytes=10 * 2**20), list[weakref.ref[Any]]()
+    for number in range(4):
+        text = '{ comments(product: "\U0001f600%d%s") { totalCount } }' % (number, "a" * 1_000_000)
+        for _ in range(3):
+            operation = documents.operation(GraphQLRequest(text), introspection=True)
+            kept.append(weakref.ref(operation.document))
+    del operation
+    gc.collect()
+    assert len({id(part()) for part in kept} - {id(None)}) <= 1
+
+
 def _use(documents: Documents, number: int, times: int) -> list[weakref.ref[Any]]:
     """Uses a document so often; what it is made of."""
     for _ in range(times):
