@@ -4,9 +4,12 @@ The schema publishes the rule: more correct answers; then the better accuracy; t
 equal in all three share a rank, and the next member's rank counts them all: 1, 1, 3.
 
 A day's leaderboard is built from all of the day's results and kept for two seconds, or for twenty times as long as
-building it took. The process's own writes are added to it at once.
+building it took. The process's own writes are added to it at once, and it is ranked anew when somebody asks: after a
+ranking of many thousand members only once twenty times as long as that took has passed, since it holds the process.
 """
 
+import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
@@ -21,6 +24,9 @@ from resolvers.requests.context import Services
 SECONDS = 2.0
 _MAX_DAYS = 8
 _MAX_WRITTEN = 10_000
+_REST = 20.0
+_QUICK = 0.002
+"""Seconds; a ranking that takes less is made whenever somebody asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +61,23 @@ class _Sum:
         return (-self.correct, self.total if self.correct else 0, self.quizzes)
 
 
+class _Ranking(NamedTuple):
+    """The rows of a selection, and their positions as cursors hold them."""
+
+    positions: list[str]
+    rows: list[QuizStanding]
+    rests_until: float
+
+
 class QuizLeaderboard:
     """The results of one day, summed by member."""
 
     def __init__(self) -> None:
         self._counted: set[str] = set()
         self._discarded: set[str] = set()
-        self._sums: dict[tuple[str, Selection], _Sum] = {}
-        self._ranked: dict[Selection, tuple[list[str], list[QuizStanding]]] = {}
+        self._sums: defaultdict[Selection, dict[str, _Sum]] = defaultdict(dict)
+        self._ranked: dict[Selection, _Ranking] = {}
+        self._changed: set[Selection] = set()
 
     def __contains__(self, result: QuizResult | Sentence) -> bool:
         return result.node_key in self._counted
@@ -83,24 +98,28 @@ class QuizLeaderboard:
 
     def _count(self, result: QuizResult | Sentence, by: int) -> None:
         for selection in _selections(result):
-            total = self._sums.setdefault((result.user, selection), _Sum())
+            total = self._sums[selection].setdefault(result.user, _Sum())
             if isinstance(result, QuizResult):
                 total.correct += by * result.correct
                 total.total += by * result.total
                 total.quizzes += by
             else:
                 total.sentences += by
-            self._ranked.pop(selection, None)
+            self._changed.add(selection)
 
     def page(self, selection: Selection, request: PageRequest) -> Page[QuizStanding]:
         return page_of(*self._rows(selection), request)
 
     def _rows(self, selection: Selection) -> tuple[list[str], list[QuizStanding]]:
-        if selection not in self._ranked:
-            self._ranked[selection] = _ranked(
-                (user, total) for (user, of), total in self._sums.items() if of == selection and total.quizzes
-            )
-        return self._ranked[selection]
+        ranking = self._ranked.get(selection)
+        if ranking is None or (selection in self._changed and time.monotonic() >= ranking.rests_until):
+            began, sums = time.monotonic(), self._sums.get(selection, {})
+            positions, rows = _ranked((user, total) for user, total in sums.items() if total.quizzes)
+            took = time.monotonic() - began
+            rests_until = began + (1 + _REST) * took if took > _QUICK else 0.0
+            ranking = self._ranked[selection] = _Ranking(positions, rows, rests_until)
+            self._changed.discard(selection)
+        return ranking.positions, ranking.rows
 
 
 def _selections(result: QuizResult | Sentence) -> Iterator[Selection]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from time import process_time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,21 @@ def test_pages_are_the_ranking_cut_in_pieces(
             break
         after = page.end_cursor
     assert found == sorted(expected)
+
+
+def test_a_large_day_is_not_ranked_anew_for_each_result() -> None:
+    """Somebody records results without end, and somebody looks: each look took as long as the first."""
+    day, request = QuizLeaderboard(), Window(1, SEAL).open("board")
+    for number in range(20_000):
+        day.add(result(number, f"user {number}", "x", number % 5, 1))
+    began = process_time()
+    day.page(Selection(), request)
+    first = process_time() - began
+    began = process_time()
+    for number in range(20_000, 20_100):
+        day.add(result(number, f"user {number}", "x", 1, 1))
+        day.page(Selection(), request)
+    assert process_time() - began < 20 * first
 
 
 def test_sentences_alone_make_no_row() -> None:
