@@ -474,7 +474,8 @@ class Documents:
                     Introspection.of(definition),
                 )
         default = next(iter(operations.values())) if len(operations) == 1 else None
-        size = DOCUMENT_BYTES + len(text) + LINE_END_BYTES * count_line_ends(text)
+        # Its strings are kept, too. One emoji makes each letter of a text take four bytes.
+        size = DOCUMENT_BYTES + 2 * sys.getsizeof(text) + LINE_END_BYTES * count_line_ends(text)
         return CheckedDocument(operations, default, size + TOKEN_BYTES * (document.token_count or 0))
 
     def _parse(self, text: str) -> graphql.DocumentNode:
