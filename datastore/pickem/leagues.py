@@ -221,7 +221,7 @@ async def join_league(
     most = MOST_WAITING if counter == "waiting" else MOST_MEMBERS
     admits = _exists() & less(counter, most) & where(code=league.code)
     writes: list[Write] = [
-        LEAGUE.update(LEAGUE.at(id=league.id), add={counter: 1, "revision": 1}, when=admits),
+        LEAGUE.update(LEAGUE.at(id=league.id), add=_counts(member, 1), when=admits),
         LEAGUE_MEMBER.put(member, when=absent()),
         _with_league(own, league),
     ]
@@ -238,6 +238,12 @@ async def join_league(
 
 def _counter(place: LeagueMember) -> str:
     return "waiting" if place.membership is Membership.WAITING else "members"
+
+
+def _counts(place: LeagueMember, change: int) -> dict[str, int]:
+    """What one place more or less changes of its league; who waits is no member, so the revision stays."""
+    counter = _counter(place)
+    return {counter: change} if counter == "waiting" else {counter: change, "revision": 1}
 
 
 def _exists() -> Condition:
@@ -311,12 +317,12 @@ async def leave(
     table: Table, place: LeagueMember, successor: str | None, own: MemberLeagues, unit: UnitOfWork, answer: Any
 ) -> None:
     """Take a member out of a league; a successor becomes captain in the same transaction, or is one already."""
-    counts = {_counter(place): -1}
+    counts = _counts(place, -1)
     if place.membership is Membership.CAPTAIN and successor is None:
         counts["captains"] = -1
     stays = _exists() & more("captains", 1) if "captains" in counts else _exists()
     writes: list[Write] = [
-        LEAGUE.update(LEAGUE.at(id=place.league), add={**counts, "revision": 1}, when=stays),
+        LEAGUE.update(LEAGUE.at(id=place.league), add=counts, when=stays),
         LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place), when=where(membership=place.membership)),
         _without_league(own, place.league),
     ]
@@ -353,7 +359,7 @@ async def remove(
 ) -> None:
     """As a captain, take somebody who is no captain out of a league. Stale if their place has changed."""
     writes: list[Write] = [
-        LEAGUE.update(LEAGUE.at(id=place.league), add={_counter(place): -1, "revision": 1}, when=_exists()),
+        LEAGUE.update(LEAGUE.at(id=place.league), add=_counts(place, -1), when=_exists()),
         LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place), when=where(membership=place.membership)),
         _without_league(own, place.league),
         _as_captain(captain),
