@@ -44,15 +44,16 @@ class Occurrence(Node):
     source: Source = described("What did it. It stays when the actor is erased.")
     actor: strawberry.ID | None = field(
         occurrences.actor,
-        "Who did it; null for visitors, commands without `--as`, the service itself, and erased members.",
+        "Who did it; null for visitors, commands without `--as` and the service itself. That of an erased member leads "
+        "to nobody.",
     )
     actor_user: LazyUser | None = field(
-        occurrences.actor_users, "The member who did it; null for an API key, and where `actor` is."
+        occurrences.actor_users, "The member who did it; null for an API key, an erased member, and where `actor` is."
     )
     object: strawberry.ID | None = field(
         occurrences.occurrence_object,
-        "What it was done to. Votes and subscriptions have ids here, but are not nodes. Null if it was a member's own "
-        "and they were erased.",
+        "What it was done to; null for hold rules and imports of comments. Votes and subscriptions have ids here, but "
+        "are not nodes.",
     )
     object_node: Node | None = field(
         whole_node.object_node,

@@ -24,6 +24,7 @@ from datastore.people.member_items import COUNTED, PERSONAL, STAYS, MemberItems,
 # ── member items ──
 
 _AT_ONCE = 100
+_UNSAID = {"held_by": "The name of the rule that held it, for moderators: who knows it can write around it."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +52,21 @@ MEMBER_ITEMS = MemberItems(
             "comment",
             "One of your comments that everybody sees. `arrivedAt`: when it was published after it had been held.",
             COUNTED,
+            without=_UNSAID,
             times_in_id=("created_at", "arrived_at"),
         ),
         records.REPLY: in_file(
             "reply",
             "One of your replies that everybody sees, to the comment `replyTo` in the thread of `root`.",
             COUNTED,
+            without=_UNSAID,
             times_in_id=("created_at", "arrived_at"),
         ),
         records.HELD: in_file(
             "heldComment",
             "One of your comments that waits for a moderator or was rejected.",
             STAYS,
+            without=_UNSAID,
             times_in_id=("created_at", "arrived_at"),
         ),
         records.REPORTS: in_file("report", "Your report of a comment that moderators have yet to decide about.", STAYS),

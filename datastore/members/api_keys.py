@@ -5,7 +5,7 @@
 | one key                | GetItem APIKEY#<id> APIKEY, consistent             | 1        |
 | several keys           | BatchGetItem, consistent                           | 1 a hundred |
 | all keys               | gsi1 APIKEYS, newest first                         | 1 a page |
-| issue a key            | Put if absent, with the request's receipt          | 1        |
+| issue a key            | Put if absent, with the request's receipt; whoever does is still an admin | 1 or 2 |
 | revoke a key           | Delete if present, with the request's receipt      | 1        |
 | when a key was used    | Update if the last one is a minute old             | 1 a minute |
 
@@ -29,8 +29,9 @@ from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import AlreadyAnswered, UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import absent, less, more, present
-from datastore.refusals import NotFound
+from datastore.dynamo.writes import Write, absent, less, more, present
+from datastore.members.suspensions import still_admin
+from datastore.refusals import NotAllowed, NotFound
 
 # ── records ──
 
@@ -144,15 +145,27 @@ def all_api_keys(table: Table) -> AsyncIterator[ApiKey]:
     return table.iterate(API_KEY.on("gsi1").newest_first())
 
 
-async def store_api_key(table: Table, issued: IssuedKey, unit: UnitOfWork) -> None:
-    """Store the key. Neither the receipt nor the table has its secret."""
-    key = issued.api_key
+async def store_api_key(
+    table: Table, issued: IssuedKey, unit: UnitOfWork, *, by_key: str | None = None, by_admin: str | None = None
+) -> None:
+    """Store the key. Neither the receipt nor the table has its secret.
+
+    NotAllowed if the API key that asks for it was revoked, or the member is no admin here any more.
+    """
+    key, checks = issued.api_key, list[Write]()
+    if by_key is not None:
+        checks.append(API_KEY.check(API_KEY.at(id=by_key), present()))
+    if by_admin is not None:
+        checks.append(await still_admin(table, by_admin))
     try:
         occurrence = unit.occurred(Kind.API_KEY_CREATED, f"ApiKey:{key.node_key}")
-        await unit.transact(table, IssuedKey(key), API_KEY.put(key, when=absent()), *occurrence)
-    except (ConditionFailed, AlreadyAnswered):
-        if await read_api_key(table, key.id) != key:  # else an attempt without an answer has stored it
-            raise
+        await unit.transact(table, IssuedKey(key), API_KEY.put(key, when=absent()), *checks, *occurrence)
+    except (ConditionFailed, AlreadyAnswered) as failed:
+        if await read_api_key(table, key.id) == key:
+            return  # an attempt without an answer has stored it
+        if checks and isinstance(failed, ConditionFailed) and failed.at(1):
+            raise NotAllowed from None
+        raise
 
 
 async def revoke_api_key(table: Table, key_id: str, unit: UnitOfWork) -> ApiKey:

@@ -25,6 +25,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table
 from datastore.dynamo.entity import Entity, ItemKey, Key
 from datastore.dynamo.writes import ALWAYS, Write, absent, more, present, where
+from datastore.refusals import NotAllowed
 
 ADMIN_ROLE = "admin"
 _ADMIN_LIFETIME = timedelta(days=90)
@@ -107,6 +108,14 @@ async def is_admin(table: Table, user: str, now: datetime) -> bool:
     keys: list[ItemKey[Any]] = [ADMIN.at(user=user), MEMBER_ROLES.at(user=user)]
     admin, roles = await table.get_many(keys, consistent=True)
     return (admin is not None and now < admin.expires) or (roles is not None and ADMIN_ROLE in roles.roles)
+
+
+async def still_admin(table: Table, user: str) -> Write:
+    """The check, for what only an admin may do, that a member has this role here; NotAllowed if they have lost it."""
+    roles = await table.get(MEMBER_ROLES.at(user=user), consistent=True)
+    if roles is None or ADMIN_ROLE not in roles.roles:
+        raise NotAllowed
+    return MEMBER_ROLES.check(MEMBER_ROLES.item_key(roles), where(roles=roles.roles))
 
 
 async def set_roles(

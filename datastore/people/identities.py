@@ -37,7 +37,7 @@ from datastore.dynamo import ConditionFailed, Table, optimistic
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Put, Write, absent, less, present, where
 from datastore.people.profiles import PROFILE, Profile, proven, read_profile
-from datastore.refusals import Conflict, NotAllowed, NotFound
+from datastore.refusals import Conflict, NotAllowed, NotFound, NotSignedIn
 from datastore.values.folding import in_form
 
 # ── records ──
@@ -263,11 +263,13 @@ async def keep_guest(table: Table, profile: Profile) -> None:
             raise MemberErased from None
 
 
-async def add_identity(table: Table, user: str, shown: Proven, unit: UnitOfWork, *used_up: Write) -> Profile:
+async def add_identity(
+    table: Table, user: str, shown: Proven, unit: UnitOfWork, *used_up: Write, by: Write | None = None
+) -> Profile:
     """Let a member sign in by what was shown, too; CONFLICT if that is another member's.
 
-    `used_up` is what else belongs in the transaction. A guest's name alone signs in nobody who has something better.
-    The receipt holds the profile as it then is.
+    `used_up` is what else belongs in the transaction; NotSignedIn if `by` fails, the check of the session that asks.
+    A guest's name alone signs in nobody who has something better. The receipt holds the profile as it then is.
     """
     new = _stored(shown, user, unit.now)
 
@@ -288,8 +290,14 @@ async def add_identity(table: Table, user: str, shown: Proven, unit: UnitOfWork,
         if shown.method is SignInMethod.EMAIL:
             values |= proven(shown.label, unit.now)
             changed = replace(changed, email=shown.label, email_confirmed=unit.now)
-        writes = [put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
-        return await _change(table, profile, changed, values, unit, *writes)
+        asks = () if by is None else (by,)
+        writes = [*asks, put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
+        try:
+            return await _change(table, profile, changed, values, unit, *writes)
+        except ConditionFailed as failed:
+            if asks and failed.at(1) and not failed.doubtful:
+                raise NotSignedIn from None
+            raise
 
     return await optimistic(lambda: read_profile(table, user), add, idempotent=True)
 
@@ -314,7 +322,7 @@ async def remove_identity(table: Table, user: str, method: SignInMethod, label: 
 async def _change(
     table: Table, before: Profile, changed: Profile, values: Mapping[str, Any], unit: UnitOfWork, *writes: Write
 ) -> Profile:
-    """Write a profile with other identities, and the identities."""
+    """Write a profile with other identities first, and the identities."""
     update = PROFILE.update(PROFILE.item_key(before), values=values, when=where(identities=before.identities))
     occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{before.user}")
     await unit.transact(table, changed, update, *writes, *occurrence)

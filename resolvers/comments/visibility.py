@@ -34,7 +34,7 @@ AS_STORED: Final[Mapping[str, str]] = {
     "LanguageCount": "It counts published comments.",
     "ProductStanding": "It counts published comments.",
     "Challenge": "It says nothing about anybody.",
-    "HoldRules": "Each query of them begins with the role of a moderator.",
+    "HoldRules": "Whatever reads them begins with the role of a moderator.",
     "HoldRule": "It is shown with the others.",
     "RefusedComment": "It repeats an id that the moderator gave.",
 }
@@ -113,10 +113,11 @@ class ShownDecisions:
 
 
 async def show_decisions(ctx: Context, decisions: Decisions) -> ShownDecisions:
-    """Those that somebody deleted since are left out."""
+    """Those that somebody deleted since are left out, and what a former moderator may not see any more."""
     places = [(product, ulid) for product, _, ulid in (key.rpartition("#") for key in decisions.decided)]
     found = await pages.read_comments(ctx.table, places)
-    return ShownDecisions([ShownComment(comment) for comment in found if comment is not None], decisions.refused)
+    visible = [ShownComment(each) for each in found if each is not None and may_see(ctx.viewer, each)]
+    return ShownDecisions(visible, decisions.refused)
 
 
 @dataclass(frozen=True, slots=True)

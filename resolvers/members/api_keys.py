@@ -43,9 +43,12 @@ async def api_key_node(ctx: Context, key: str) -> ApiKey | None:
 
 
 async def create_api_key(ctx: Context, /, *, name: str, roles: list[str], days: int | None = None) -> IssuedKey:
-    ctx.with_role(Role.ADMIN)
+    """A new key. Somebody who has just ceased to be an admin gets none, since it might work for ever."""
+    viewer = ctx.with_role(Role.ADMIN)
     issued = issue(name, roles, days, ctx.now())
-    await api_key_store.store_api_key(ctx.table, issued, ctx.unit)
+    by_key = None if viewer.is_member else viewer.id
+    by_admin = None if Role.ADMIN in viewer.token_roles else viewer.member_id
+    await api_key_store.store_api_key(ctx.table, issued, ctx.unit, by_key=by_key, by_admin=by_admin)
     return issued
 
 

@@ -31,7 +31,7 @@ from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed
 from datastore.values.seal import Forged, Seal
 from resolvers.members.sessions import Sessions
-from resolvers.members.sign_in_codes import Asked, SignInCodes
+from resolvers.members.sign_in_codes import SignInCodes
 from resolvers.people.confirmations import email_hash
 from resolvers.people.visibility import ShownProfile, show_changed
 from resolvers.requests.context import Context, Services, Viewer
@@ -159,11 +159,6 @@ async def _open_token(ctx: Context, token: str) -> Proof:
         raise CodeExpired(path=("input", "token"))
     used_up = (code_store.use_once(handed.id, ctx.now()), session_store.going_on((handed.user, handed.session)))
     return Proof(SignInMethod(handed.method), used_up, user=handed.user, signed_in_at=handed.signed_in_at)
-
-
-def used_up(ctx: Context, asked: Asked) -> Any:
-    """The write that uses a code up, where no session begins."""
-    return code_store.use_code(asked.id, ctx.now()).write
 
 
 def receipt_owner(ctx: Context, values: Mapping[str, Any]) -> str:

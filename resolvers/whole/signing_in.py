@@ -10,7 +10,11 @@ from typing import Any, Final
 
 import structlog
 
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.members import sessions as session_store
+from datastore.members import sign_in_codes as code_store
 from datastore.members.sessions import LONGEST, Session
+from datastore.members.sign_in_codes import UsedUp
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
 from datastore.people.identities import IdentityKey, MemberErased, Proven, SignInMethod, of_address
@@ -98,9 +102,8 @@ async def add_identity(ctx: Context, /, *, request: AnyId, code: str) -> Profile
     member = ctx.member()
     require_may_add(ctx)
     asked = await ctx.services.get(SignInCodes).check(ctx, request, code)
-    used_up = signing_in.used_up(ctx, asked)
-    profile = await identity_store.add_identity(ctx.table, member.id, of_address(asked.email), ctx.unit, used_up)
-    return _added(ctx.services, profile, member)
+    used_up = code_store.use_code(asked.id, ctx.now())
+    return await _add(ctx.services, member, of_address(asked.email), ctx.unit, used_up)
 
 
 def require_may_add(ctx: Context) -> None:
@@ -166,8 +169,7 @@ async def add_provider(services: Services, named: Viewer, member: Viewer) -> tup
     """
     assert named.proven is not None  # noqa: S101 - what the ID token says
     unit = services.unit(f"User:{member.id}")
-    changed = await identity_store.add_identity(services.table, member.id, named.proven, unit)
-    added = _added(services, changed, member)
+    added = await _add(services, member, named.proven, unit)
     return await signing_in.begin_for_page(services, added, SignInMethod.PROVIDER) if member.is_guest else None
 
 
@@ -183,16 +185,24 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
     members = services.get(Members)
     if ctx.viewer.is_guest and await members.known(shown) is None:
         unit = services.unit(f"User:{ctx.viewer.id}")
-        return _added(services, await identity_store.add_identity(ctx.table, ctx.viewer.id, shown, unit), ctx.viewer)
+        return await _add(services, ctx.viewer, shown, unit)
     return await _with_address(services, await _read(services, await members.make(shown)), proof.email)
 
 
-def _added(services: Services, changed: Profile, member: Viewer) -> Profile:
-    """The member, who signs in by one thing more and is no guest any longer."""
+async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, *proofs: UsedUp) -> Profile:
+    """The member, who signs in by one thing more and is no guest any longer.
+
+    NotSignedIn if their session was ended, of which this process has yet to hear.
+    """
+    session, used_up = member.session, [proof.write for proof in proofs]
+    by = None if session is None else session_store.going_on(session.key).write
+    try:
+        changed = await identity_store.add_identity(services.table, member.id, shown, unit, *used_up, by=by)
+    finally:
+        if session is not None:
+            services.get(Sessions).ended([session.key])  # read anew
     services.get(Members).forget(map(IdentityKey.parse, changed.identities))
     services.profiles.put(changed.user, services.with_name(changed))
-    if member.session is not None:
-        services.get(Sessions).ended([member.session.key])  # read anew
     return services.with_name(changed)
 
 

@@ -16,7 +16,8 @@ from websockets.asyncio.client import connect
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Rates, Table
-from datastore.members.api_keys import id_in, new_secret, store_api_key
+from datastore.members.api_keys import id_in, new_secret, revoke_api_key, store_api_key
+from datastore.members.suspensions import MemberRoles, set_roles
 from resolvers.members import sessions as sessions_module
 from resolvers.members.api_keys import issue
 from resolvers.requests.context import Role
@@ -33,6 +34,7 @@ from tests.erasing import bury
 from tests.intercepted import intercepted
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_PROFILE, mutation
 from tests.service import Service
+from tests.sign_in import in_session, with_session
 from tests.waiting import until
 from tests.websockets import PROTOCOL, closing, receive, send
 
@@ -164,6 +166,19 @@ async def test_a_key_whose_first_attempt_was_stored_is_not_lost(one_table: Table
     await store_api_key(one_table, issued, unit)
     await store_api_key(one_table, issued, UnitOfWork.unkeyed(now))
     assert len([item async for item in one_table.scan_items(consistent=True) if "APIKEY" in item["pk"]["S"]]) == 1
+
+
+async def test_who_is_an_admin_no_more_makes_no_key_where_that_is_not_known_yet(client: Client) -> None:
+    """By a role or a key that was taken away a moment ago: what they make would be an admin for ever."""
+    eve, services = await in_session(client, "eve", Role.ADMIN), client.services
+    secret = (await create_api_key(client, Role.ADMIN))["secret"]
+    robot, given = Client(client.served, client.settings, secret), {"name": "Another", "roles": ["admin"]}
+    for admin in (eve, robot):
+        assert "secret" in await admin.ask(CREATE_API_KEY, input=given)
+    await set_roles(services.table, services.unit(), None, MemberRoles(with_session("eve"), ()))
+    await revoke_api_key(services.table, id_in(secret) or "", services.unit())
+    for admin in (eve, robot):
+        assert await admin.code(CREATE_API_KEY, input=given) == "NOT_ALLOWED"
 
 
 # ── listing ──

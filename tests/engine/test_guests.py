@@ -30,7 +30,7 @@ from tests.command import on_table, ringside
 from tests.confirmations import ADA, MailingService, mailing
 from tests.erasing import EXPORT
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, POST_COMMENT, SUSPEND, UPDATE_PROFILE, mutation
-from tests.sign_in import SIGN_IN, VIEWER, asked, signed_in
+from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, signed_in
 from tests.voting import add_contenders, editor
 
 AS_GUEST = mutation(
@@ -117,6 +117,22 @@ async def test_a_guest_who_gives_an_address_keeps_what_they_are(mail: MailingSer
             "email": address,
         }
         assert (await signed_in(mail, address))["user"]["id"] == viewer["id"]
+
+
+async def test_an_ended_session_of_a_guest_gives_them_no_address(mail: MailingService) -> None:
+    """Nor on a process that has yet to hear of its end: whoever took it would be who they were for good."""
+    guest = await a_guest(mail)
+    async with serving(mail.client.settings) as other:
+        other.services.clock = mail.clock
+        stolen = Client(other.served, other.settings)
+        stolen.http.headers["authorization"] = guest.http.headers["authorization"]
+        assert (await stolen.ask(VIEWER))["name"] == "Ann"
+        code = await asked(mail, ADA)
+        await guest.ask(SIGN_OUT, input={})
+        given = {"request": code["request"], "code": code["code"]}
+        assert await stolen.code(SIGN_IN, input=given) == "NOT_SIGNED_IN"
+    answer = await mail.client.visitor().ask(SIGN_IN, input=given)
+    assert answer["user"]["name"] != "Ann"
 
 
 async def test_a_guest_has_a_name_alone(mail: MailingService) -> None:

@@ -198,6 +198,14 @@ async def test_names_are_distinct_and_rules_are_few(one_client: Client) -> None:
     assert (await set_rules(one_client, *many))["path"] == ["input", "rules"]
 
 
+async def test_a_receipt_shows_a_former_admin_no_rules(one_client: Client) -> None:
+    """They might repeat an old request for days, and read the rules that others set meanwhile."""
+    given = {"rules": [{"name": "Touts", "words": ["tickets"]}], "revision": 0, "idempotencyKey": "once"}
+    assert "rules" in await one_client.member("root", Role.ADMIN).ask(SET_HOLD_RULES, input=given)
+    assert "rules" in await one_client.member("root", Role.MODERATOR).ask(SET_HOLD_RULES, input=given)
+    assert await one_client.member("root").code(SET_HOLD_RULES, input=given) == "NOT_ALLOWED"
+
+
 async def test_other_processes_follow_within_seconds(one_client: Client, settings: Settings) -> None:
     """Another process holds by the new rules without being told."""
     async with serving(settings.model_copy(update={"dynamodb_url": one_client.settings.dynamodb_url})) as other:

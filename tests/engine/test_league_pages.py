@@ -15,7 +15,7 @@ from resolvers.values.node_ids import node_id, parse_node_key
 from server.auth.tokens import mint
 from tests.client import Client, pages, serving
 from tests.dependent_calls import dependent_calls
-from tests.leagues import DELETE_LEAGUE, EVENT, STANDINGS, create, join, seed_scored_league
+from tests.leagues import DELETE_LEAGUE, EVENT, REMOVE, STANDINGS, create, join, seed_scored_league, user_id
 from tests.leagues import LEAVE_LEAGUE as LEAVE
 from tests.members import introduce
 from tests.season import EventEditor, submit
@@ -193,3 +193,23 @@ async def test_a_page_of_a_thousand_members_takes_few_engine_calls(one_client: C
     assert seen["standings"]["totalCount"] == 999
     assert len(seen["standings"]["nodes"]) == 20
     assert costs == [(14, 4), (1, 1)]
+
+
+async def test_who_only_waits_lets_no_standings_be_read_again(one_client: Client) -> None:
+    """Or somebody who joins and leaves without end would have a thousand members read for each page of the league."""
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    league = (await create(ada, "APPROVAL"))["id"]
+
+    async def calls() -> int:
+        with metered() as spent:
+            await ada.ask(STANDINGS, id=league)
+        return spent.calls
+
+    await calls()
+    for captain_decides in (False, True):
+        assert await join(bob, league=league) == "WAITING"
+        if captain_decides:
+            await ada.ask(REMOVE, input={"league": league, "user": await user_id(bob)})
+        else:
+            await bob.ask(LEAVE, input={"league": league})
+        assert await calls() == 1

@@ -38,6 +38,7 @@ from tests.queries import (
     CREATE_LIST,
     MODERATE_COMMENT,
     REPORT_COMMENT,
+    SET_HOLD_RULES,
     SUSPEND,
     UPDATE_PROFILE,
     mutation,
@@ -156,6 +157,19 @@ async def test_a_file_has_what_moderators_did_about_the_member_and_not_who_they_
     }  # fmt: skip
     assert [each["kind"] for each in done].count("profile.changed") == 1
     assert b"mia" not in b"".join(lines)
+
+
+async def test_a_file_does_not_say_which_rule_held_a_comment(one_client: Client) -> None:
+    """Moderators alone see its name, or authors would learn how to get around the rules."""
+    root, eve = one_client.member("root", Role.ADMIN), one_client.member("eve")
+    await root.ask(SET_HOLD_RULES, input={"rules": [{"name": "Touts", "words": ["tickets"]}], "revision": 0})
+    await post(eve, rating=None, inReplyTo=(await post(eve))["id"], body="Buy tickets.")
+    assert (await post(eve, body="Tickets!"))["status"] == "PENDING"
+    lines = [line async for line in file_lines(one_client.services.table, "eve", "now")]
+    header, *records = map(orjson.loads, lines)
+    assert [line["kind"] for line in records if "body" in line["record"]].count("heldComment") == 2
+    assert b"Touts" not in b"".join(lines)
+    assert {"comment.held_by", "reply.held_by", "heldComment.held_by"} <= header["leftOut"].keys()
 
 
 def test_every_time_that_a_record_has_only_inside_an_id_is_in_the_file() -> None:

@@ -100,6 +100,15 @@ async def test_nothing_is_published_that_its_moderator_has_not_seen(client: Clie
     assert (few["code"], few["path"]) == ("INVALID_INPUT", ["input", "revisions"])
 
 
+async def test_a_receipt_shows_a_former_moderator_no_hidden_comment(client: Client) -> None:
+    """They might repeat an old decision for days, and read what others hide or change meanwhile."""
+    ids = await comments_of_products(client, 1)
+    given = {"comments": ids, "status": "REJECTED", "idempotencyKey": "once"}
+    for mod, shown in ((moderator(client), ids), (client.member("mod"), [])):
+        answer = await mod.ask(MODERATE_COMMENTS, input=given)
+        assert ([comment["id"] for comment in answer["comments"]], answer["refused"]) == (shown, [])
+
+
 async def comments_of_products(client: Client, count: int) -> list[str]:
     ada = client.member("ada")
     return [(await post(ada, product=f"p{number}"))["id"] for number in range(count)]

@@ -20,6 +20,7 @@ from tests.client import Client, serving
 from tests.confirmations import MailingService, mailing
 from tests.intercepted import beforehand, intercepted
 from tests.members import introduce
+from tests.queries import mutation
 from tests.sign_in import (
     REQUEST_SIGN_IN,
     SIGN_IN,
@@ -35,6 +36,7 @@ from tests.waiting import until
 
 ADA = "ada@example.org"
 SHOP = "https://shop.example.com"
+ADD = mutation("addIdentity", "IdentityAdded", "user { id }", refused="code message")
 ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: ANONYMISE }) {
   ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
 
@@ -190,6 +192,23 @@ async def test_no_session_begins_by_one_that_was_ended(mail: MailingService) -> 
         assert (await stolen.post(VIEWER)).status_code == 401
     code = {"token": back.partition("=")[2]}
     assert await on_page(mail.client, SHOP).code(SIGN_IN, input=code) == "TOKEN_SPENT"
+
+
+async def test_an_ended_session_adds_no_way_to_sign_in(mail: MailingService) -> None:
+    """Nor on a process that has yet to hear of its end: a thief's address would sign in as the member for good."""
+    page = on_page(mail.client)
+    await signed_in(mail, ADA, page)
+    async with serving(mail.client.settings) as other:
+        other.services.clock = mail.clock
+        stolen = on_page(other)
+        stolen.http.cookies.update(page.http.cookies)
+        assert await stolen.ask(VIEWER)
+        code = await asked(mail, "mallory@example.org")
+        await page.ask(SIGN_OUT, input={"everywhere": True})
+        given = {"request": code["request"], "code": code["code"]}
+        assert await stolen.code(ADD, input=given) == "NOT_SIGNED_IN"
+        assert (await stolen.post(VIEWER)).status_code == 401
+    assert (await signed_in(mail, "mallory@example.org"))["user"]["email"] == "mallory@example.org"
 
 
 async def test_a_session_that_begins_while_all_of_them_end_ends_too(mail: MailingService) -> None:

@@ -29,7 +29,7 @@ from tests.confirmations import list_key, migrated_record, subscriptions_of
 from tests.intercepted import Send, intercepted
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, authorized, oidc_provider
 from tests.queries import CREATE_LIST
-from tests.sign_in import VIEWER, in_session, on_page, with_session
+from tests.sign_in import SIGN_OUT, VIEWER, in_session, on_page, with_session
 
 PUBLIC = "https://ringside.test"
 SITES = {"shop": "a secret of the shop and this service", "forum": "a secret of the forum and this service"}
@@ -244,6 +244,17 @@ async def test_who_signs_out_while_a_provider_is_being_added_is_told_that(browse
     browser.client.http.cookies.set("__Host-ringside_session", token)
     assert (await browser.sign_in(add=True)).headers["location"] == "/sign-in/done"
     assert await browser.name() == "Bob"
+
+
+async def test_an_ended_session_adds_no_provider(service: Client, provider: OidcProvider) -> None:
+    """Nor on a process that has yet to hear of its end: who took it would sign in by their own account there."""
+    bob = await in_session(service, "bob")
+    async with serving(service.settings) as other:
+        thief = Browser(on_page(other), provider)
+        thief.client.http.cookies.set("__Host-ringside_session", bob.http.headers["authorization"].split()[1])
+        address = authorized(provider, await thief.begin(add=True))
+        await bob.ask(SIGN_OUT, input={})
+        assert (await thief.come_back(address)).headers["location"] == "/sign-in?error=changed"
 
 
 async def test_who_has_roles_adds_a_provider_soon_after_a_sign_in_alone(browser: Browser) -> None:
