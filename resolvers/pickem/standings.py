@@ -33,7 +33,8 @@ async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[vis
         reading = cache.with_prefetched_profiles(f"standings of {name}", reading)
     page, (season_record, histogram) = await asyncio.gather(reading, cache.season_ranks(name))
     if not histogram.total:
-        return Page[visibility.StandingView].cut((), page.request).counted(0)
+        none: Page[visibility.StandingView] = Page.cut((), page.request)
+        return none.counted(0)
     return page.map([visibility.show_ranked(standing, histogram) for standing in page.nodes]).counted(
         season_record.members
     )

@@ -313,8 +313,8 @@ async def a_retired_contender(world: World, _: Viewer) -> Mapping[str, Any]:
     return retired
 
 
-async def a_voiding(world: World, _: Viewer) -> Mapping[str, Any]:
-    voiding = {"board": "main", "voters": ["visitor.nobody"]}
+async def a_voiding(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    voiding = {"board": "main", "voters": [f"visitor.of-{viewer}"]}
     job = await world.do(Viewer.EDITOR, "voidVoters", "VotersVoided job { id }", **voiding)
     await ended(world.clients[Viewer.EDITOR], job["id"])
     return {"job": job["id"]}
