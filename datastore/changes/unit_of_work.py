@@ -167,7 +167,8 @@ class UnitOfWork:
         return self.actor is not None and self.actor.startswith("User:")
 
     def _holder(self, key: str) -> str:
-        return self.owner if self._is_member else f"{self.owner}.{key}"
+        is_own = self.actor == f"User:{self.owner}"  # not so where whoever signs in becomes a member meanwhile
+        return self.owner if is_own else f"{self.owner}.{key}"
 
     def _receipt(self, key: str, answer: Any) -> Receipt:
         kind: Any = type(answer)

@@ -16,11 +16,11 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from datastore.comments.records import Comment
+from datastore.comments.records import Answer, Comment
 from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.people.confirmations import SentEmails
-from datastore.values.ids import CLOCK_SKEW, first_id
+from datastore.values.ids import CLOCK_SKEW, derived_id, first_id
 
 _NOTICE_LIFETIME = timedelta(days=2)
 RECORD_LIFETIME = timedelta(days=30)
@@ -53,7 +53,9 @@ def new_notice(user: str, reply: Comment, now: datetime) -> ReplyNotice:
     return ReplyNotice(user, reply.ulid, reply.product, now + _NOTICE_LIFETIME)
 
 
-def answer_notice(comment: Comment, id_: str, now: datetime) -> ReplyNotice:
+def answer_notice(comment: Comment, answer: Answer, now: datetime) -> ReplyNotice:
+    """The same answer has the same id: it is not told again because its comment was held meanwhile."""
+    id_ = derived_id(answer.at, comment.ulid.encode())
     return ReplyNotice(comment.author, id_, comment.product, now + _NOTICE_LIFETIME, comment.ulid)
 
 

@@ -46,8 +46,7 @@ async def _notice_of_answer(services: Services, comment: Comment) -> ReplyNotice
         return None
     if not wants_replies(await services.profiles.load(comment.author)):
         return None
-    now = services.clock()
-    return answer_notice(comment, services.ids.next(now), now)
+    return answer_notice(comment, comment.answer, services.clock())
 
 
 def wants_replies(profile: Profile | None) -> bool:

@@ -151,7 +151,9 @@ class Confirmations:
         if purpose is Purpose.ADDRESS:
             self._services.rates.hit(RATE, "confirmations", ctx.viewer.id)
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
-        wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)
+        # One that is made again, since its email was not sent, is no state of the one before: its lease begins anew.
+        term = int(self._services.clock().timestamp() * 1000)
+        wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT, term=term)
         key = (purpose.value, link.address, asker)
         self._require_room()  # again: others may have begun meanwhile
         work = self._sending.run(key, lambda: self._send_once(link, wanted, partial(send, link, values)))

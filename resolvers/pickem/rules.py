@@ -37,8 +37,8 @@ _CONSONANTS = "bdfgklmrstvz"
 _VOWELS = "aeiou"
 _GROUPS, _SYLLABLES = 3, 3
 _LEFT_OUT = ("Zs", "Pd", "Cc", "Cf")
-_LONGEST_TYPED = 200
 """Spaces, hyphens and dashes, ends of lines, and what is invisible: a code may come out of any other program."""
+_LONGEST_TYPED = 200
 _KIND = "CODES"
 PER_MEMBER = Rate(30, 3600)
 PER_ADDRESS = Rate(1000, 3600)

@@ -244,7 +244,7 @@ async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet]
 
 async def _note_sent(ctx: Context, record: Profile) -> None:
     """The emails of the dates that may be due to somebody, in any zone."""
-    dates = [ctx.now().date() + timedelta(days=days) for days in (-1, 0, 1)]
+    dates = [ctx.now().date() + timedelta(days=days) for days in (-2, -1, 0, 1)]
     await subscription_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates)
 
 

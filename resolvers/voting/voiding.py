@@ -51,7 +51,7 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     await require_board(ctx, board)
     wanted = {
         "board": board,
-        "voter": await _voter_named(ctx, board, voter, "voter"),
+        "voter": await _voter_named(ctx, board, voter, ("input", "voter")),
         "same_address": "yes" if same_address else "",
         "actor": ctx.unit.actor or "",
     }
@@ -121,7 +121,7 @@ async def _void(services: Services, wanted: Mapping[str, str]) -> AsyncGenerator
                 yield votes
 
 
-def _parse_voter(text: str, argument: str) -> str:
+def _parse_voter(text: str, path: tuple[str, ...]) -> str:
     """A voter's own id, or the id of the member who voted."""
     try:
         kind, key = parse_node_id(text)
@@ -132,7 +132,7 @@ def _parse_voter(text: str, argument: str) -> str:
             return key_text(key)
     raise InvalidInput(
         "A voter is identified by a User's id, or by the `voter` of a ballot or of an exported vote.",
-        path=("input", argument),
+        path=path,
     )
 
 
@@ -151,7 +151,8 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
     await require_board(ctx, board)
     if not 1 <= len(voters) <= MOST_VOTERS:
         raise InvalidInput(f"Name 1 to {MOST_VOTERS} voters.", path=("input", "voters"))
-    named = tuple(sorted(set(await gather_or_cancel(_voter_named(ctx, board, voter, "voters") for voter in voters))))
+    reading = (_voter_named(ctx, board, each, ("input", "voters", str(place))) for place, each in enumerate(voters))
+    named = tuple(sorted(set(await gather_or_cancel(reading))))
     digest = store.voters_digest(board, named)
 
     async def begin(earlier: Voiding | None) -> Job:
@@ -169,14 +170,14 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
     return await optimistic(lambda: store.read_voiding(ctx.table, digest), begin, idempotent=True)
 
 
-async def _voter_named(ctx: Context, board: str, text: str, argument: str) -> str:
+async def _voter_named(ctx: Context, board: str, text: str, path: tuple[str, ...]) -> str:
     """The voter whom an editor names, by the pseudonym of a suspect or by an id."""
-    voter = _parse_voter(text, argument)
+    voter = _parse_voter(text, path)
     if not voter.startswith(PSEUDONYM):
         return voter
     found = await voter_of(ctx.table, board, voter)
     if found is None:
-        raise NotFound("This is no suspect of this board now. Ask for `suspects` again.", path=("input", argument))
+        raise NotFound("This is no suspect of this board now. Ask for `suspects` again.", path=path)
     return found
 
 

@@ -301,7 +301,7 @@ class GraphQLRequest:
     persisted_hash: str | None = None
     """The hash in `extensions.persistedQuery`, with or without the query's text."""
     size: int = 0
-    """The length of the text that it was read from."""
+    """How many bytes it was read from."""
     wants_plan: bool = False
     """Whether the client asks how the answer was made: `"extensions": {"plan": true}`."""
     complexity: int = 0

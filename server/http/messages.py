@@ -76,7 +76,7 @@ DEFAULT_FORMAT = _FORMATS["*/*"]
 
 
 def remembered(most: int) -> Callable[[Callable[[bytes], T]], Callable[[bytes], T]]:
-    """What is told of the latest headers of one name is remembered, of so many; but of none that is long.
+    """Remember what was made of the latest headers of one kind, `most` of them, but not of long ones.
 
     Clients choose their headers, which may have 64 KB.
     """

@@ -80,7 +80,7 @@ class Quota:
 
 
 LARGEST_SUBSCRIPTION = 16_384
-"""Characters of its request, as many as a GET may have. One address may have hundreds of subscriptions."""
+"""Bytes of its request, as many as a GET may have. One address may have hundreds of subscriptions."""
 BODY_PIECES = 1024
 BODY_PIECES_OF_ADDRESS = 256
 """How many whole pieces of 64 KiB may have come of bodies whose clients have not sent the end.
@@ -351,7 +351,7 @@ class Pipeline:
         LimitExceeded if the request is large: it is held as long as the subscription.
         """
         if request.size > LARGEST_SUBSCRIPTION:
-            raise LimitExceeded("characters in the request of a subscription", request.size, LARGEST_SUBSCRIPTION)
+            raise LimitExceeded("bytes in the request of a subscription", request.size, LARGEST_SUBSCRIPTION)
         answers = await subscribe(
             operation,
             request.variables,

@@ -382,6 +382,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     config: ServerConfig
     _rest = b""
     """What has been received and waits to be taken apart. Reading is paused meanwhile."""
+    _goes_on = False
+    """Whether a piece of it is taken apart in the next iteration."""
 
     def data_received(self, data: bytes) -> None:
         size = PIECE if self.handshake_initiated else len(data)  # uvicorn expects the handshake to begin at once
@@ -396,11 +398,14 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def _go_on(self) -> None:
         """Take the rest apart in the next iteration, if the application has read what came before."""
-        if self._rest and (self.queue.empty() or self.close_sent) and not self.transport.is_closing():
+        may_go_on = self._rest and (self.queue.empty() or self.close_sent) and not self._goes_on
+        if may_go_on and not self.transport.is_closing():
+            self._goes_on = True
             self.transport.pause_reading()  # uvicorn resumes it when its queue is empty
             self.loop.call_soon(self._take_rest)
 
     def _take_rest(self) -> None:
+        self._goes_on = False
         if self.transport.is_closing():
             return
         self.data_received(self._rest)

@@ -137,24 +137,24 @@ class _Connection:
         except TimeoutError:
             raise _ProtocolError(4408, "Connection initialisation timeout") from None
         while True:
-            await self._handle(await self._receive())
+            await self._handle(*await self._receive())
 
     async def _first(self) -> Mapping[str, Any]:
         """The first message that is no heartbeat, or the last of many heartbeats."""
         message: Mapping[str, Any] = {}
         for _ in range(MOST_BEFORE_INIT):
-            message = await self._receive()
+            message, _ = await self._receive()
             if not await self._is_heartbeat(message):
                 break
         return message
 
-    async def _handle(self, message: Mapping[str, Any]) -> None:
+    async def _handle(self, message: Mapping[str, Any], size: int) -> None:
         """Do what a message asks for. Nothing of it is held while the socket waits for the next one."""
         if await self._is_heartbeat(message):
             return
         match message["type"]:
             case "subscribe":
-                await self._subscribe(message)
+                await self._subscribe(message, size)
             case "complete":
                 await self._stop(str(message.get("id")))
             case "connection_init":
@@ -166,7 +166,8 @@ class _Connection:
             await self._send({"type": "pong"})
         return message["type"] in ("ping", "pong")
 
-    async def _receive(self) -> dict[str, Any]:
+    async def _receive(self) -> tuple[dict[str, Any], int]:
+        """The next message, and how many bytes it had."""
         message = await self._socket.receive()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code", 1000))
@@ -177,9 +178,10 @@ class _Connection:
             raise _ProtocolError(4400, "Messages must be text")
         if len(text) > self._pipeline.settings.max_body_bytes:
             raise _ProtocolError(4400, "The message is too large")
+        json = text.encode()
         try:
-            check_json(text.encode())
-            parsed = orjson.loads(text)
+            check_json(json)
+            parsed = orjson.loads(json)
         except LimitExceeded:
             raise _ProtocolError(4400, "The message has too many values") from None
         except orjson.JSONDecodeError:
@@ -188,7 +190,7 @@ class _Connection:
             raise _ProtocolError(4400, "A message must be an object")
         if parsed.get("type") not in _TYPES:
             raise _ProtocolError(4400, "Unknown message type")
-        return parsed
+        return parsed, len(json)
 
     async def _send(self, message: Mapping[str, Any]) -> None:
         try:
@@ -220,7 +222,7 @@ class _Connection:
         self._credentials.set_result(Credentials(identified, identify))
         await self._send({"type": "connection_ack"})
 
-    async def _subscribe(self, message: Mapping[str, Any]) -> None:
+    async def _subscribe(self, message: Mapping[str, Any], size: int) -> None:
         id_ = message.get("id")
         if not isinstance(id_, str) or not 0 < len(id_) <= MAX_ID_LENGTH:
             raise _ProtocolError(4400, f"The id of a subscribe message must be text of 1 to {MAX_ID_LENGTH} characters")
@@ -228,7 +230,7 @@ class _Connection:
             raise _ProtocolError(4409, f"Subscriber for {id_[:60]} already exists")
         if len(self._running) >= (most := self._pipeline.settings.operations_per_socket):
             raise _ProtocolError(4429, f"Too many operations: at most {most} at once per socket")
-        task = asyncio.create_task(self._operation(id_, message.get("payload")))
+        task = asyncio.create_task(self._operation(id_, message.get("payload"), size))
         self._running[id_] = task
         task.add_done_callback(lambda done: self._ended(id_, done))
 
@@ -244,14 +246,14 @@ class _Connection:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _operation(self, id_: str, payload: Any) -> None:
+    async def _operation(self, id_: str, payload: Any, size: int) -> None:
         async with self._starting:  # of a socket's operations one waits for its turn, and the others for that one
             await self._pipeline.request_turns.take(self._client)
         if self._pipeline.requests.is_full(self._address):
             await self._refuse(id_)
             return
         try:
-            await self._answer(id_, payload, await self._credentials.result().viewer())
+            await self._answer(id_, payload, size, await self._credentials.result().viewer())
         except WebSocketDisconnect:
             raise
         except Overloaded:
@@ -265,9 +267,9 @@ class _Connection:
             failed = Answer.not_executed(GraphQLError("The operation failed.", original_error=error))
             await self._send({"id": id_, "type": "error", "payload": failed.errors})
 
-    async def _answer(self, id_: str, payload: Any, viewer: Viewer) -> None:
+    async def _answer(self, id_: str, payload: Any, size: int, viewer: Viewer) -> None:
         introspection = self._pipeline.may_introspect(viewer)
-        request = parse_request(payload, len(encode_json(payload)))
+        request = parse_request(payload, size)
         operation = await self._pipeline.operation(request, self._client, introspection=introspection)
         ctx = Context(
             self._pipeline.services,

@@ -214,7 +214,7 @@ class ReminderRun:
                 if _is_due(profile, event, self._services.clock()):
                     batch = batches[event.id]
                     batch.append(profile.user)
-                    if len(batch) == _BATCH:
+                    if len(batch) == self._emails.at_once:  # so that all are sent as soon as they are looked at
                         batches[event.id] = []
                         await self._send_batch(event.id, batch)
         for event_id, batch in batches.items():

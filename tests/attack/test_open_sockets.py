@@ -277,6 +277,16 @@ async def test_a_subscription_that_fails_tells_its_client(served: Served) -> Non
     assert "nobody expected" not in error["message"]
 
 
+async def test_what_is_nested_deeply_is_answered_as_over_http(served: Served) -> None:
+    """What nobody asked for may be of any depth that the reader of JSON takes."""
+    asked = f'{{"query": "{READ}", "variables": {{"unused": {"[" * 1000}{"]" * 1000}}}}}'
+    json = {"content-type": "application/json"}
+    async with httpx.AsyncClient(base_url=served.url, timeout=60) as http, socket_of(served.url) as connection:
+        over_http = (await http.post("/graphql", content=asked, headers=json)).json()
+        await send(connection, f'{{"id": "1", "type": "subscribe", "payload": {asked}}}')
+        assert (await receive(connection))["payload"] == over_http
+
+
 async def test_operations_of_a_socket_are_bounded(served: Served) -> None:
     """A client that sends more breaks the protocol."""
     async with socket_of(served.url) as connection:

@@ -169,6 +169,20 @@ async def test_a_mailbox_is_not_sent_the_words_of_a_date_again_after_a_claim(
     assert await sent_by_a_run(one_mail) == [(ADA, ["List 0", "List 1"])]
 
 
+async def test_a_mailbox_is_not_sent_the_words_of_the_day_before_yesterday_again(one_mail: MailingService) -> None:
+    """Where it is evening in the west, two dates have begun in UTC since the one that is due there."""
+    await migrated(one_mail, ADA, list_key(await known_list(one_mail.client, "List 0")))
+    one_mail.clock.now = one_mail.clock.now.replace(hour=12)
+    for later in (timedelta(), timedelta(hours=13), timedelta(hours=24)):  # 12:00, and 1:00 of the next two days
+        one_mail.clock.now += later
+        assert await sent_by_a_run(one_mail) == [(ADA, ["List 0"])]
+    ada = one_mail.client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"timeZone": "America/Los_Angeles", "dailyWordAt": "20:00", "email": ADA})
+    await one_mail.press(one_mail.links(ADA)[0])
+    assert len((await ada.ask(CLAIM_SUBSCRIPTIONS, input={}))["subscriptions"]) == 1
+    assert await sent_by_a_run(one_mail) == []
+
+
 async def test_a_claim_does_not_cost_a_member_the_words_of_their_own_lists(one_mail: MailingService) -> None:
     """The address was sent its words of the date, and the member was not sent theirs yet: they come together."""
     lists = [await known_list(one_mail.client, f"List {number}") for number in range(2)]

@@ -122,6 +122,19 @@ async def test_an_answer_to_a_comment_that_waits_is_told_once_it_is_published(cl
     assert "I agree." in outbox.emails[-1].text
 
 
+async def test_an_answer_is_not_told_again_because_its_comment_was_held_meanwhile(
+    client: Client, outbox: Outbox
+) -> None:
+    """A moderator rejects the comment by mistake, and takes it back."""
+    ada, root = await wants_replies(client, "ada"), client.member("root", Role.ADMIN)
+    comment = await post(ada)
+    await root.ask(ANSWER, input={"comment": comment["id"], "body": "Thank you."})
+    assert await look(client, outbox) == 1
+    for status in ("REJECTED", "PUBLISHED"):
+        await root.ask(MODERATE_COMMENT, input={"comment": comment["id"], "status": status})
+    assert await look(client, outbox, HOUR) == 0
+
+
 async def test_the_first_reply_is_told_at_once_and_further_ones_together(client: Client, outbox: Outbox) -> None:
     """Those of the quarter of an hour after an email are in the next one; each is told once."""
     ada, bob = await wants_replies(client, "ada"), client.member("bob", name="Bob {0} <b>")

@@ -13,7 +13,7 @@ from datastore.jobs.leases import LeaseLost
 from datastore.people.profiles import PROFILE, Profile, read_profile
 from datastore.pickem.predictions import REMINDERS, Reminder
 from datastore.vocabulary.daily import draw_daily_word
-from resolvers.requests.context import Services
+from resolvers.requests.context import Services, utc_now
 from resolvers.values.node_ids import parse_node_key
 from server.mail.daily_run import DailyRun
 from server.mail.message import EmailTemplate, OtherEmails, Unsubscription
@@ -144,6 +144,22 @@ async def test_only_members_without_a_prediction_are_reminded_and_once(client: C
     await client.caught_up("a run finds the new start")
     await ReminderRun(emails(client, outbox)).run()
     assert outbox.recipients == ["ada@example.org", "cleo@example.org"]
+
+
+async def test_nobody_is_reminded_after_the_lock_because_the_emails_before_took_long(one_client: Client) -> None:
+    """Whether somebody is to be reminded is looked at just before their email is sent."""
+    outbox, editor, now = Outbox(), EventEditor(one_client), [utc_now()]
+
+    def take_two_hours(_: str) -> None:
+        now[0] += timedelta(hours=2)
+
+    await editor.card(10, starts=in_hours(1), name="Full Circle")
+    for user in ("ada", "bob"):
+        await wants(one_client, user, lockReminderHours=24)
+    outbox.fails = take_two_hours
+    services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
+    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
+    assert (await ReminderRun(Emails(services, template, outbox, 1)).run()).sent == 1
 
 
 @pytest.mark.lagging

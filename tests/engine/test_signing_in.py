@@ -108,6 +108,15 @@ async def test_a_sign_in_whose_answers_are_lost_gets_its_email_and_its_token(
     assert (await bearer(mail, answer["token"]).ask(VIEWER))["email"] == ADA
 
 
+async def test_a_sign_in_is_answered_again_to_whoever_is_signed_in_by_then(mail: MailingService) -> None:
+    """The cookie came with the answer's head, and the rest was lost: the browser repeats it as the member."""
+    page, code = on_page(mail.client), await asked(mail, ADA)
+    signing_in = {"request": code["request"], "code": code["code"], "idempotencyKey": "once"}
+    first = await page.ask(SIGN_IN, input=signing_in)
+    assert (await page.ask(VIEWER))["email"] == ADA
+    assert (await page.ask(SIGN_IN, input=signing_in))["user"] == first["user"]
+
+
 async def test_a_code_of_a_megabyte_is_not_looked_at(mail: MailingService) -> None:
     """Letter by letter that held up everybody for a fifth of a second. Nobody writes a code so; it counts as none."""
     code = await asked(mail, ADA)

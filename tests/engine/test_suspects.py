@@ -180,5 +180,6 @@ async def test_who_may_not_look_for_suspects_is_refused(client: Client) -> None:
     for at_most in (0, -1, 0.2):
         answer = await editor(client).answer(SUSPECTS, atMost=at_most)
         assert answer["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
-    voters = [f"suspect.{'0' * 32}"]
-    assert await editor(client).code(VOID, input={"board": "main", "voters": voters}) == "NOT_FOUND"
+    voters = ["ada", f"suspect.{'0' * 32}"]
+    refused = await editor(client).ask(VOID, input={"board": "main", "voters": voters})
+    assert (refused["code"], refused["path"]) == ("NOT_FOUND", ["input", "voters", "1"])

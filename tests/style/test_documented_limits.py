@@ -35,7 +35,7 @@ PAGE = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
 FIGURES = {
     "headers of a request": [protocol.MAX_HEADERS],
     "bytes of a GET's query": [messages.MAX_QUERY_STRING],
-    "characters in the request of a subscription, its variables included": [LARGEST_SUBSCRIPTION],
+    "bytes of a subscription's request, its variables included": [LARGEST_SUBSCRIPTION],
     "tokens in a document": [LIMITS.tokens],
     "line ends in a document": [MAX_LINE_ENDS],
     "nesting of brackets": [LIMITS.nesting],
