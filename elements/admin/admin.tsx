@@ -339,18 +339,25 @@ class Admin extends Part<AdminViewerData> {
     const { last } = this;
     if (!last.length) return true;
     const back: Comment[] = [];
+    let refused = '';
     for (const status of new Set(last.map((one) => one.status))) {
       const decided = await this.decide(status, undefined, last.filter((one) => one.status === status));
       if (!decided) return false;
       back.push(...decided);
+      if (this.isStale) refused = this.said;
     }
+    this.isStale = Boolean(refused);
     const unreported = back.filter(({ id }) => last.find((one) => one.id === id)!.reportReasons?.length);
     this.last = [];
     this.chosen.clear();
     this.current = last[0]!.id;
-    if (this.list && !this.isStale && this.place === 'comments/latest') await this.showInPlace(back, this.current);
-    else await this.open(unreported.filter(({ status }) => status === 'PUBLISHED')); // which nobody would see any more
-    if (!this.isStale) this.say(this.t(unreported.length ? 'undoneUnreported' : 'undone'));
+    if (this.list && !this.isStale && this.place === 'comments/latest') {
+      // One that was decided about elsewhere may be older than what is shown.
+      this.shown!.nodes = [...back.filter(({ id }) => this.placeOf(id) < 0), ...this.list];
+      await this.showInPlace(back, this.current);
+      await this.focus('article.current');
+    } else await this.open(unreported.filter(({ status }) => status === 'PUBLISHED')); // which nobody would see any more
+    this.say(refused || this.t(unreported.length ? 'undoneUnreported' : 'undone'));
     return true;
   }
 

@@ -148,7 +148,7 @@ export class Events implements Area {
     const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
     if (!answer) return null;
     if (answer.code) this.page.say(this.page.refusal(answer));
-    this.incomplete = answer.path?.at(-1) === 'confirmMissing' ? this.card!.id : null;
+    this.incomplete = answer.path?.at(-1) === 'confirmMissing' ? (input as { event: string }).event : null;
     const isDone = !answer.code && (!answer.job || (await ended(this.page, answer.job.id)));
     await this.read(this.card!.id);
     if (isDone && said) this.page.say(this.page.t(said));
