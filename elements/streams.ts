@@ -6,6 +6,8 @@ interface Stream {
   parameters: { variables: any };
   take: (data: any) => void;
   state: (isLive: boolean) => void;
+  /** Whether it is going to be asked for again: what comes until then may be later than what is missing. */
+  waits?: boolean;
 }
 
 /** How many streams the socket takes, which is closed with one more: the others of a page are not live. */
@@ -19,9 +21,10 @@ export default (api: URL, session: Session) => {
   let count = 0;
 
   const tell = (message: object) => socket!.send(JSON.stringify(message));
-  const subscribe = (id: string, { parameters, state }: Stream) => {
-    state(true);
-    tell({ id, type: 'subscribe', payload: { query: '', ...parameters } });
+  const subscribe = (id: string, stream: Stream) => {
+    stream.waits = false;
+    stream.state(true);
+    tell({ id, type: 'subscribe', payload: { query: '', ...stream.parameters } });
   };
 
   function connect() {
@@ -37,13 +40,19 @@ export default (api: URL, session: Session) => {
         [...streams].slice(0, MOST).forEach((each) => subscribe(...each));
       }
       const stream = streams.get(id);
-      if (type === 'error' && stream) {
+      if (!payload || !stream || stream.waits) return;
+      const [problem] = payload.errors ?? (type === 'error' ? payload : []);
+      if (problem) {
+        // An event that is not whole is asked for again, behind the last one that was. At a limit, say, there may be room
+        // in a while. Another socket has asked again by itself.
+        const { retryAfterSeconds } = problem.extensions;
+        const wait = payload.errors ? (retryAfterSeconds ?? 30) : retryAfterSeconds && 30;
+        stream.waits = true;
         stream.state(false);
-        // At a limit, say, there may be room in a while. Another socket has asked again by itself.
-        if (payload[0].extensions.retryAfterSeconds)
-          setTimeout(() => socket === opened && streams.has(id) && subscribe(id, stream), 30_000);
+        tell({ id, type: 'complete' });
+        if (wait) setTimeout(() => socket === opened && streams.has(id) && subscribe(id, stream), wait * (1000 + Math.random() * 500));
+        return;
       }
-      if (type !== 'next' || !stream) return;
       const after = payload.extensions?.eventId;
       if (after) stream.parameters.variables.after = after;
       if (payload.data) stream.take(payload.data);

@@ -80,10 +80,9 @@ const create = ({ tag }: Node_, isSvg: boolean): Element | Text => {
 function assign(node: any, before: Record<string, any>, after: Record<string, any>) {
   for (const prop in { ...before, ...after }) {
     const value = after[prop];
-    if (prop === 'key') continue;
-    if (prop === 'value' || prop === 'checked' || prop.startsWith('on')) {
+    if (/^(value$|checked$|on)/.test(prop)) {
       if (node[prop] !== value) node[prop] = value ?? null;
-    } else if (value === before[prop]) {
+    } else if (prop === 'key' || value === before[prop]) {
       continue;
     } else if (value == null || value === false) {
       node.removeAttribute(prop);

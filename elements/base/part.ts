@@ -25,13 +25,18 @@ function sheet(text: string) {
 const inLanguage = (english: Texts, translated?: Translated) =>
   Object.fromEntries(Object.entries(english).map(([name, text], place) => [name, translated?.[place] ?? text]));
 
-export const pause = (seconds: number) => new Promise((go) => setTimeout(go, seconds * 1000));
+/** Waits so long, or until the browser has a connection again. */
+export const pause = (seconds: number) =>
+  new Promise((go) => {
+    setTimeout(go, seconds * 1000);
+    addEventListener('online', go, { once: true });
+  });
 
 export abstract class Part<Data> {
   /** The language of the texts, with the region that the page says. */
-  language: string;
+  declare language: string;
   /** The language as the reader's browser prefers it: dates differ between regions. */
-  private locale: string;
+  private declare locale: string;
   isStopped = false;
   /** By how much the server's clock is ahead of this one, in milliseconds. */
   private ahead = 0;
@@ -42,7 +47,7 @@ export abstract class Part<Data> {
   said = '';
   private ends: (() => void)[] = [];
   protected endStream = () => {};
-  private texts: Texts;
+  private declare texts: Texts;
   /** The document of the first paint. */
   protected declare first?: Doc<Data, any>;
   /** What the first paint asked for. */
@@ -149,7 +154,7 @@ export abstract class Part<Data> {
       return [unit, value] as const;
     });
     const first = parts.findIndex(([, value]) => value);
-    const shown = first < 0 ? parts.slice(3) : parts.slice(first, first + 2).filter(([, value]) => value);
+    const shown = parts.slice(first).slice(0, 2).filter(([, value], place) => value || !place);
     return shown.map(([unit, value]) => this.number(value, { style: 'unit', unit, unitDisplay: 'long' })).join(' ');
   }
 
@@ -204,10 +209,10 @@ export abstract class Part<Data> {
         if (!(failed instanceof this.ringside.Failed)) throw failed;
         const { code, message, retryAfterSeconds } = failed;
         if (code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
-        const passes = ['OFFLINE', 'UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'INTERNAL'].includes(code);
+        const passes = /^(OFFLINE|UNAVAILABLE|OVERLOADED|RATE_LIMITED|INTERNAL)$/.test(code);
         this.say(this.refusal({ code: code.startsWith('PERSISTED_QUERY') ? 'OUT_OF_DATE' : code, message }));
         if (!passes) return null;
-        await Promise.race([pause(Math.max(wait, retryAfterSeconds)), new Promise((go) => addEventListener('online', go, { once: true }))]);
+        await pause(Math.max(wait, retryAfterSeconds));
       }
     }
     return null;
@@ -270,7 +275,7 @@ function hint({ origin }: URL) {
 }
 
 /** A key for a request that must count once, however often it is sent. */
-export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('');
+export const newKey = () => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
 /** Listens until the function that is returned is called. */
 export function on(target: EventTarget, type: string, listener: (event: any) => void) {

@@ -1,11 +1,13 @@
 """The states of elements, brought about for real: a stopped service, an ended session, a suspension, empty data."""
 
 import asyncio
+import json
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import psutil
@@ -66,6 +68,8 @@ LISTEN = """async (address) => {
 }"""
 REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
   .find((board) => board.shadowRoot.querySelector('.live.on')).remove()"""
+UNAVAILABLE = {"message": "Try again.", "extensions": {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}}
+SHOW = "(body) => document.querySelector('main').innerHTML = body"
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
@@ -501,7 +505,7 @@ async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visit
     body = "".join(f"<ringside-{element}></ringside-{element.split()[0]}>" for element in elements)
     async with visited.page(browser, "<main></main>") as page:
         async with held_back(page.page, "documentId=") as held:
-            await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", body)
+            await page.page.evaluate(SHOW, body)
             await until(lambda: len(held) == len(elements), "each element has asked")
             await visited.sign_in(page, member="bo-abara")
             await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
@@ -608,10 +612,13 @@ async def test_a_double_click_signs_out_and_begins_no_sign_in(visited: Visited, 
 
 
 class Sockets:
-    """The sockets of a page, which the test can close in the service's place: it looks at rights twice a minute."""
+    """The sockets of a page, on which the test can act in the service's place: it looks at rights twice a minute."""
 
     def __init__(self) -> None:
         self.acknowledged = 0
+        self.spoilt = 0
+        self.spoil: Callable[[Any], object] | None = None
+        """Takes from the next event what the table did not answer."""
         self._latest: WebSocketRoute | None = None
 
     def open(self, socket: WebSocketRoute) -> None:
@@ -619,7 +626,12 @@ class Sockets:
         server.on_message(lambda message: self._hand_on(message, socket))
 
     def _hand_on(self, message: str | bytes, socket: WebSocketRoute) -> None:
-        socket.send(message)
+        parsed = json.loads(message)
+        if self.spoil and parsed["type"] == "next":
+            self.spoil(parsed["payload"])
+            parsed["payload"]["errors"] = [UNAVAILABLE]
+            self.spoil, self.spoilt = None, self.spoilt + 1
+        socket.send(json.dumps(parsed))
         self.acknowledged += "connection_ack" in str(message)
 
     async def end_for_changed_rights(self) -> None:
@@ -664,7 +676,7 @@ async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: R
         with restartable.new_session() as session:
             await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
             body = "<ringside-board></ringside-board><ringside-sign-in></ringside-sign-in>"
-            await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", body)
+            await page.page.evaluate(SHOW, body)
             element = page.page.locator("ringside-sign-in")
             await expect(element).to_contain_text("Signed in as Ann")
             await until(lambda: sockets.acknowledged == 1, "the socket is open")
@@ -674,6 +686,39 @@ async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: R
             session.post("/graphql", json={"query": SIGN_OUT}).raise_for_status()
             await sockets.end_for_changed_rights()
             await expect(element).to_contain_text("You are not signed in.")
+
+
+async def test_an_event_that_is_not_whole_takes_no_saved_picks_off_the_card(visited: Visited, browser: Browser) -> None:
+    """The service could not read them at that moment. The next save would replace what is not shown."""
+    event, _ = new_event(visited, "Half", starts=timedelta(days=400))
+    sockets = Sockets()
+    async with visited.page(browser, "<main></main>", member="cy-abara") as page:
+        await page.page.route_web_socket("**/graphql", sockets.open)
+        await page.page.evaluate(SHOW, f'<ringside-event event="{event}"></ringside-event>')
+        element = page.page.locator("ringside-event")
+        await pick_all(page)
+        await element.get_by_role("button", name="Save picks").click()
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+        sockets.spoil = lambda payload: payload["data"]["eventChanged"].update(viewerPrediction=None)
+        visited.edit(UPDATE_EVENT, event=event, place="Elsewhere")
+        await expect(element.get_by_text("Elsewhere")).to_be_visible()
+        assert sockets.spoilt == 1
+        assert await element.get_by_role("radio", checked=True).count() == 2
+
+
+async def test_an_event_without_its_data_is_asked_for_again(visited: Visited, browser: Browser) -> None:
+    """A stream that went on behind it would never tell of the comment."""
+    sockets = Sockets()
+    async with visited.page(browser, "<main></main>") as page:
+        await page.page.route_web_socket("**/graphql", sockets.open)
+        sockets.spoil = lambda payload: payload.update(data=None)
+        await page.page.evaluate(SHOW, '<ringside-comments product="spoilt"></ringside-comments>')
+        element = page.page.locator("ringside-comments")
+        await expect(element).to_contain_text("Nobody has written yet.")
+        given = {"product": "spoilt", "language": "en", "body": "Hello?"}
+        visited.edit(POST_COMMENT, by="ada-abara", role="member", **given)
+        await expect(element.get_by_role("button", name="Show 1 new comment")).to_be_visible(timeout=20_000)
+        assert sockets.spoilt == 1
 
 
 async def test_a_suspended_member_is_told_by_each_element(visited: Visited, browser: Browser) -> None:
