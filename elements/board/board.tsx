@@ -186,6 +186,7 @@ export default class Board extends Part<BoardData> {
   private changed(rows: Row[]) {
     this.before = new Map(this.rows.map((row) => [row.contender.id, votes(row)]));
     this.rows = rows;
+    void this.reveal(); // only results that are visible arrive
     this.render();
   }
 

@@ -336,6 +336,19 @@ async def test_results_that_are_hidden_until_the_board_closes_appear_then(visite
         assert await page.barriers(*OF_WHOLE_PAGES) == []
 
 
+async def test_results_appear_as_soon_as_they_arrive(visited: Visited, browser: Browser) -> None:
+    """The board closes at another moment than the page knows, and nobody has voted on it."""
+    closes = iso(utc_now() + timedelta(days=1))
+    await board(visited, "moved", "Ada", "Bea", "Cleo", resultsVisible="AFTER_CLOSE", closesAt=closes)
+    async with visited.page(browser, BOARD % "moved") as page:
+        element = page.page.locator("ringside-board")
+        await expect(element).to_contain_text("The result is shown when voting has ended.")
+        await expect(corners(page).first).to_be_enabled()
+        await change_hours(visited, "moved", "closesAt")
+        await expect(element.locator("tbody tr")).to_have_count(3, timeout=20_000)
+        await expect(element.locator(".live")).to_have_text("live")
+
+
 async def test_a_board_for_those_who_were_members_before_it_says_so(visited: Visited, browser: Browser) -> None:
     """To a visitor, with a way to sign in; to a member who joined later; one who joined before votes."""
     with visited.client("early") as client:
