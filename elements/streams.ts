@@ -41,7 +41,7 @@ export default (api: URL, session: Session) => {
       }
       const stream = streams.get(id);
       if (!payload || !stream || stream.waits) return;
-      const [problem] = payload.errors ?? (type === 'error' ? payload : []);
+      const problem = (payload.errors ?? payload)[0]; // what is refused has a list of errors as its payload
       if (problem) {
         // An event that is not whole is asked for again, behind the last one that was. At a limit, say, there may be room
         // in a while. Another socket has asked again by itself.

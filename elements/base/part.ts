@@ -55,14 +55,19 @@ export abstract class Part<Data> {
   /** How often was asked. */
   protected turn = 0;
 
+  declare readonly host: HTMLElement;
+  declare readonly ringside: Ringside;
+
   constructor(
-    readonly host: HTMLElement,
-    readonly ringside: Ringside,
+    host: HTMLElement,
+    ringside: Ringside,
     translated: any,
     name: string,
     english: Texts,
     style: string,
   ) {
+    this.host = host;
+    this.ringside = ringside;
     this.language = translated?.language ?? 'en';
     const [bare] = this.language.split('-');
     this.locale = navigator.languages.find((one) => this.language === bare && one.split('-')[0] === bare) ?? this.language;

@@ -30,8 +30,8 @@ const MOST = 100;
 const votes = ({ wins, losses, ties }: Row) => `${[wins, losses, ties]}`;
 
 export default class Board extends Part<BoardData> {
-  private slug: string;
-  private board: BoardData['board'] | undefined;
+  private declare slug: string;
+  private declare board?: BoardData['board'];
   private ballot: Ballot | null = null;
   private refused: Refused | null = null;
   private chosen: Verdict | null = null;
@@ -39,9 +39,9 @@ export default class Board extends Part<BoardData> {
   /** The votes for each before the last change. */
   private before = new Map<string, string>();
   private pictures = new Map<string, string>();
-  private isLive = false;
-  private isLong = false;
-  private drawing!: Promise<void>;
+  private declare isLive?: boolean;
+  private declare isLong?: boolean;
+  private declare drawing: Promise<void>;
   private drawnAt = 0;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
@@ -278,14 +278,16 @@ export default class Board extends Part<BoardData> {
 
   private closed() {
     const { code, retryAfterSeconds } = this.refused!;
-    const { opensAt, closesAt, membersSince } = this.board ?? {};
-    const when = (time?: string | null) => (time ? this.date(time, { dateStyle: 'full', timeStyle: 'short' }) : '');
-    const since = membersSince && this.t('membersSince', { when: when(membersSince) });
-    if (code === 'NOT_ALLOWED' && since) return <p class="notice">{since}</p>;
-    if (code === 'NOT_SIGNED_IN') return <div class="notice stack"><p>{since || this.t('members')}</p><div class="row verdicts">{this.signInButton()}</div></div>;
-    if (code !== 'LOCKED') return <p class="notice">{code === 'EXHAUSTED' ? this.t('tooFew') : this.refusal(this.refused!)}</p>;
-    const text = retryAfterSeconds == null ? this.t(closesAt && this.secondsTo(closesAt) < 0 ? 'ended' : 'endedNow', { when: when(closesAt) }) : this.t(opensAt ? 'opens' : 'opensSoon', { when: when(opensAt) });
-    return <p class="notice">{text}</p>;
+    const { electorate, opensAt, closesAt, membersSince } = this.board ?? {};
+    const isVisitor = code === 'NOT_SIGNED_IN';
+    const [text, time] =
+      membersSince && (isVisitor || code === 'NOT_ALLOWED') ? ['membersSince', membersSince]
+      : isVisitor && electorate === 'MEMBERS' ? ['members']
+      : code !== 'LOCKED' ? []
+      : retryAfterSeconds == null ? [closesAt && this.secondsTo(closesAt) < 0 ? 'ended' : 'endedNow', closesAt]
+      : [opensAt ? 'opens' : 'opensSoon', opensAt];
+    const when = time ? this.date(time, { dateStyle: 'full', timeStyle: 'short' }) : '';
+    return <div class="notice stack"><p>{text ? this.t(text, { when }) : this.refusal(this.refused!)}</p>{isVisitor && <div class="row verdicts">{this.signInButton()}</div>}</div>;
   }
 
   private leaderboard() {

@@ -41,6 +41,14 @@ SECOND_CLICK = """() => {
 """Click for the second time of a double click as soon as the next pair is shown."""
 
 
+GO_ON_AND_OUT = """async ([address, visit]) => {
+  const { ask, session } = await import(address);
+  await ask('mutation($visit: String!) { continueVisit(input: { visit: $visit }) { __typename } }', { visit });
+  session.use(null);
+}"""
+"""A member goes on with a visit, and signs out."""
+
+
 def corners(page: BrowserPage) -> Locator:
     return page.page.locator("ringside-board button.corner")
 
@@ -315,6 +323,22 @@ async def test_a_members_board_asks_a_visitor_to_sign_in(visited: Visited, brows
         await expect(page.page.get_by_role("button", name="Sign in")).to_be_visible()
     async with visited.page(browser, BOARD % "members", member="ada-abara") as page:
         await voted(page)
+
+
+async def test_who_has_signed_out_of_a_board_for_everybody_is_asked_to_sign_in(
+    visited: Visited, browser: Browser
+) -> None:
+    """What they voted as a visitor goes on as the member they became; the board is not for members alone."""
+    await board(visited, "everybody", "Ada", "Bea", "Cleo")
+    async with visited.page(browser, BOARD % "everybody") as page:
+        await voted(page)
+        visit = await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token")
+        await visited.sign_in(page, member="eve-abara")
+        await page.page.evaluate(GO_ON_AND_OUT, [f"{visited.service.url}/elements.js", visit])
+        notice = page.page.locator("ringside-board .notice")
+        await expect(notice).to_contain_text("Sign in to go on.", timeout=20_000)
+        await expect(notice).not_to_contain_text("for members")
+        await expect(notice.get_by_role("button", name="Sign in")).to_be_visible()
 
 
 async def test_results_that_are_hidden_until_the_board_closes_appear_then(visited: Visited, browser: Browser) -> None:
