@@ -87,8 +87,8 @@ export default class EventCard extends Part<Data> {
   private tick() {
     if (this.event?.state !== 'UPCOMING') return;
     const left = this.secondsTo(this.event.startsAt);
-    // The stream tells of the lock, a moment after it.
-    if (left > -2) this.render();
+    // The stream tells of the lock, a moment after it, unless the card has slept over both.
+    if (left > -2 || this.find('.count')) this.render();
   }
 
   // ── picks ──

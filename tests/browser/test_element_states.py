@@ -400,6 +400,18 @@ async def test_picks_that_come_after_the_lock_are_refused_in_a_sentence(visited:
         await expect(element.get_by_role("radio", checked=True)).to_have_count(0)
 
 
+async def test_a_card_that_has_slept_over_its_lock_is_locked(visited: Visited, browser: Browser) -> None:
+    """Behind a closed lid no second passes, and the stream that tells of the lock may be gone."""
+    event, _ = new_event(visited, "Asleep", starts=timedelta(days=400))
+    body = f'<ringside-event event="{event}"></ringside-event>'
+    async with visited.page(browser, body, settable_clock=True) as page:
+        element = page.page.locator("ringside-event")
+        await expect(element.get_by_text("Locks in")).to_be_visible()
+        await page.page.clock.fast_forward(timedelta(days=400, minutes=10) // timedelta(milliseconds=1))
+        await expect(element.locator(".state")).to_have_text("Locked", timeout=20_000)
+        await expect(element.get_by_text("Locks in")).to_have_count(0)
+
+
 async def test_while_no_event_is_to_come_the_last_one_is_shown(visited: Visited, browser: Browser) -> None:
     """People come back to see how it goes: a page that asks for the next event alone would be empty all evening."""
     for name, starts in (("Earlier", timedelta(days=2000)), ("Later", timedelta(days=2001))):
