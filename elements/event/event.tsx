@@ -191,7 +191,7 @@ export default class EventCard extends Part<Data> {
         {event.tieBreak && this.tieBreak(event.tieBreak)}
         {event.matches.length === 0 && <p class="notice">{this.t('noMatches')}</p>}
         {this.note()}
-        {this.isOpen && event.matches.length > 0 && this.buttons()}
+        {this.isOpen && (event.matches.length > 0 || event.tieBreak) && this.buttons()}
       </form>
     );
   }

@@ -412,6 +412,22 @@ async def test_a_card_that_has_slept_over_its_lock_is_locked(visited: Visited, b
         await expect(element.get_by_text("Locks in")).to_have_count(0)
 
 
+async def test_a_guess_is_saved_before_there_are_matches(visited: Visited, browser: Browser) -> None:
+    """The question may be asked before the card is known."""
+    at = iso(utc_now() + timedelta(days=400))
+    question = {"question": "How many minutes?"}
+    made = visited.edit(CREATE_EVENT, name="Bare", season="Bare", startsAt=at, tieBreak=question)
+    event = made["event"]["id"]
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
+        element = page.page.locator("ringside-event")
+        guess = element.get_by_label("How many minutes?")
+        await guess.fill("21.5")
+        await element.get_by_role("button", name="Save picks").click(timeout=20_000)
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+        await page.page.reload()
+        await expect(guess).to_have_value("21.5")
+
+
 async def test_while_no_event_is_to_come_the_last_one_is_shown(visited: Visited, browser: Browser) -> None:
     """People come back to see how it goes: a page that asks for the next event alone would be empty all evening."""
     for name, starts in (("Earlier", timedelta(days=2000)), ("Later", timedelta(days=2001))):
