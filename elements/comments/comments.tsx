@@ -58,13 +58,19 @@ export default class Comments extends Part<CommentsData> {
   /** Uses what is needed for writing, once it is here. */
   write = async (use?: (writing: Writing) => unknown) => {
     const { ask, Failed } = this.ringside;
-    const arrive = () => import('./writing').then(({ load }) => load(this)).catch(async (problem) => {
+    const load = () => import('./writing').then((module) => module.load(this));
+    const arrive = () => load().catch(async () => {
       await ask(this.first!, this.asked); // it fails if the service cannot be reached
-      throw new Failed('PERSISTED_QUERY', String(problem)); // the page is older than the service
+      return load().catch((problem) => {
+        throw new Failed('PERSISTED_QUERY', String(problem)); // not dropped once: the page is older than the service
+      });
     });
     const loaded = await (this.loading ??= this.insist(arrive));
-    if (!loaded) return;
-    if (!this.writing) (this.writing = loaded).restore();
+    if (!loaded) return void (this.loading = null);
+    if (!this.writing) {
+      this.say('');
+      (this.writing = loaded).restore();
+    }
     use?.(loaded);
   };
 

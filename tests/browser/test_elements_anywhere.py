@@ -391,6 +391,31 @@ async def test_a_page_from_before_an_upgrade_asks_for_a_reload_to_write(visited:
         await expect(element.locator(".note")).to_have_text("This page is out of date. Please load it again.")
 
 
+@pytest.mark.parametrize("dropped", [1, 2])
+async def test_a_script_that_was_dropped_on_its_way_keeps_nobody_from_writing(
+    visited: Visited, browser: Browser, dropped: int
+) -> None:
+    """As while a phone changes its network. Once is not noticed; if it happens again, the next press helps."""
+    asked: list[str] = []
+
+    async def drop(route: Route) -> None:
+        asked.append(route.request.url)
+        await (route.abort() if len(asked) <= dropped else route.continue_())
+
+    async with visited.page(browser, "", member="bo-abara") as page:
+        await page.page.route("**/elements/writing.*.js", drop)
+        await page.page.goto(visited.site.show('<ringside-comments product="ringside-tee"></ringside-comments>'))
+        element = page.page.locator("ringside-comments")
+        write, note = element.get_by_role("button", name="Write a comment"), element.locator(".note")
+        for _ in range(1, dropped):
+            await write.click()
+            await expect(note).to_have_text("This page is out of date. Please load it again.")
+        await write.click()
+        await expect(element.get_by_label("Your comment")).to_be_visible(timeout=20_000)
+        await expect(note).to_have_text("")
+        assert len(asked) == dropped + 1
+
+
 NARROW = (
     "display: flex; min-height: 2000px",
     "display: flex; flex-direction: column; align-items: center",
