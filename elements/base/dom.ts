@@ -25,13 +25,9 @@ declare global {
 export const Fragment = '';
 const SVG = 'http://www.w3.org/2000/svg';
 
-export function h(
-  tag: string | ((props: any) => Node_),
-  props: Record<string, any> | null,
-  ...children: Child[]
-): Node_ {
+export function h(tag: string, props: Record<string, any> | null, ...children: Child[]): Node_ {
   const given = props ?? {};
-  return typeof tag === 'function' ? tag({ ...given, children }) : { tag, props: given, children: flat(children), key: given.key };
+  return { tag, props: given, children: flat(children), key: given.key };
 }
 
 function flat(children: Child[], into: Node_[] = []): Node_[] {

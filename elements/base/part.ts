@@ -87,10 +87,10 @@ export abstract class Part<Data> {
   }
 
   /** Shows what the first request answers, and asks it again as long as there is no answer. */
-  async start(first: Promise<Data>, request: [Doc<any, any>, object]) {
+  async start(first: Promise<Data>, request: [Doc<any, any>, object], arrival?: Promise<number | void>) {
     this.render();
     [this.first, this.asked] = request;
-    await this.showLatest(first.catch((problem) => this.askFirst(problem)));
+    await this.showLatest(first.catch((problem) => this.askFirst(problem)), arrival);
   }
 
   private askFirst(problem?: any) {
@@ -98,9 +98,11 @@ export abstract class Part<Data> {
   }
 
   /** Of several answers the one to the latest question counts. */
-  protected async showLatest(asked: Promise<Data | null>) {
+  protected async showLatest(asked: Promise<Data | null>, arrival?: Promise<number | void>) {
     const turn = ++this.turn;
-    const answer = await asked;
+    const answer: any = await asked;
+    // The script of the part may have come long after the first answer.
+    if (answer?.now) this.ahead = Date.parse(answer.now) - ((await arrival) ?? Date.now());
     if (this.isStopped || turn !== this.turn) return;
     if (answer) this.arrived(answer);
     else this.root.classList.add('refused');
@@ -179,10 +181,6 @@ export abstract class Part<Data> {
   }
 
   // ── the server's clock ──
-
-  setClock(now: string) {
-    this.ahead = Date.parse(now) - Date.now();
-  }
 
   secondsTo(iso: string) {
     return (Date.parse(iso) - Date.now() - this.ahead) / 1000;

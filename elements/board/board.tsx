@@ -50,8 +50,7 @@ export default class Board extends Part<BoardData> {
     this.drawAgain();
   }
 
-  protected arrived({ now, board }: BoardData) {
-    this.setClock(now);
+  protected arrived({ board }: BoardData) {
     this.board = board;
     if (board) {
       this.learn(board.leaderboard.nodes);

@@ -39,7 +39,6 @@ export default class EventCard extends Part<Data> {
   protected arrived(data: Data) {
     const event = 'event' in data ? data.event : data.nextEvent;
     if (!event && !('event' in data)) return void this.showLatest(this.last(data));
-    this.setClock(data.now);
     this.viewer = data.viewer;
     this.needsMember = false;
     if (event?.id !== this.event?.id) this.begin(event);
