@@ -10,15 +10,14 @@ interface Stream {
   waits?: boolean;
 }
 
-/** How many streams the socket takes, which is closed with one more: the others of a page are not live. */
-const MOST = 32;
-
 export default (api: URL, session: Session) => {
   const streams = new Map<string, Stream>();
   let socket: WebSocket | null = null;
   let isReady = false;
   let pause = 1;
   let count = 0;
+  /** How many streams the socket takes, which is closed with one more: the others of a page are not live. */
+  let most = 32;
 
   const tell = (message: object) => socket!.send(JSON.stringify(message));
   const subscribe = (id: string, stream: Stream) => {
@@ -37,7 +36,7 @@ export default (api: URL, session: Session) => {
       if (type === 'connection_ack') {
         pause = 1;
         isReady = true;
-        [...streams].slice(0, MOST).forEach((each) => subscribe(...each));
+        [...streams].slice(0, most).forEach((each) => subscribe(...each));
       }
       const stream = streams.get(id);
       if (!payload || !stream || stream.waits) return;
@@ -61,6 +60,7 @@ export default (api: URL, session: Session) => {
       socket = null;
       // Refused from the start: a token whose rights have changed since still counts, and is sent again.
       if (code === 4403 && !isReady) session.drop(Authorization);
+      if (code === 4429) most = Math.max(1, most >> 1); // a service that takes fewer
       isReady = false;
       streams.forEach(({ state }) => state(false));
       setTimeout(connect, pause * (500 + Math.random() * 500));
@@ -82,7 +82,7 @@ export default (api: URL, session: Session) => {
     const id = String(count++);
     streams.set(id, stream);
     if (!isReady) connect();
-    else if (streams.size <= MOST) subscribe(id, stream);
+    else if (streams.size <= most) subscribe(id, stream);
     return () => {
       streams.delete(id);
       if (isReady) tell({ id, type: 'complete' });

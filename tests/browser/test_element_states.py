@@ -256,6 +256,23 @@ async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
         assert [socket.is_closed() for socket in sockets] == [False]
 
 
+async def test_a_page_finds_out_how_many_streams_a_socket_takes_of_a_service_that_takes_fewer(
+    demo_data: Callable[[], str], browser: Browser
+) -> None:
+    """Its operator says so. A page with more live elements would connect again every second, and none would be live."""
+    sockets: list[WebSocket] = []
+
+    def note(socket: WebSocket) -> None:
+        sockets.append(socket)
+
+    with visited_demo(demo_data(), RINGSIDE_OPERATIONS_PER_SOCKET="4") as visited:
+        async with visited.page(browser, "<main></main>") as page:
+            page.page.on("websocket", note)
+            await page.page.evaluate(LISTEN, f"{visited.service.url}/elements.js")
+            await page.page.wait_for_function("live.filter(Boolean).length === 4", timeout=40_000)
+            assert [socket.is_closed() for socket in sockets] == [True, True, True, False]
+
+
 async def test_what_is_answered_once_an_element_has_left_begins_no_stream(visited: Visited, browser: Browser) -> None:
     """Nobody would end it, and it takes the place of another one on the page's socket."""
     streams: list[str] = []
