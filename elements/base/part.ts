@@ -39,11 +39,11 @@ export abstract class Part<Data> {
   private declare locale: string;
   isStopped = false;
   /** By how much the server's clock is ahead of this one, in milliseconds. */
-  private ahead = 0;
+  private declare ahead: number;
   private root = document.createElement('div');
   private live = document.createElement('p');
   private views: View[] = [];
-  private waits = false;
+  private declare waits?: boolean;
   said = '';
   private ends: (() => void)[] = [];
   protected endStream = () => {};
@@ -75,8 +75,7 @@ export abstract class Part<Data> {
     const shadow = host.shadowRoot!;
     shadow.adoptedStyleSheets = [sheet(css), sheet(style)];
     Object.assign(this.root, { className: 'root', part: 'root', lang: this.language, dir: bare === 'ar' ? 'rtl' : 'ltr' });
-    this.live.className = 'hidden';
-    this.live.setAttribute('role', 'status'); // Firefox 115 has no property of it
+    Object.assign(this.live, { className: 'hidden', role: 'status' });
     shadow.replaceChildren(this.root);
     this.root.append(document.createElement('div'), this.live);
     this.until(on(ringside.session, 'change', () => {
@@ -221,9 +220,17 @@ export abstract class Part<Data> {
     return null;
   }
 
-  /** The only field of a mutation's answer. The input has a key, so sent again it counts once. */
+  /**
+   * The only field of a mutation's answer. The input has a key, so sent again it counts once. It is not sent again once
+   * another page has signed in somebody else, in whose name it would be.
+   */
   async mutate<T>(document: Doc<T, any>, variables: object): Promise<any> {
-    const answer: any = await this.insist(() => this.ringside.ask(document, variables));
+    const { session, Failed } = this.ringside;
+    const { member } = session;
+    const answer: any = await this.insist(() => {
+      if (member?.token !== session.member?.token) throw new Failed('UNAUTHENTICATED');
+      return this.ringside.ask(document, variables);
+    });
     return answer && Object.values(answer)[0];
   }
 

@@ -32,9 +32,9 @@ const votes = ({ wins, losses, ties }: Row) => `${[wins, losses, ties]}`;
 export default class Board extends Part<BoardData> {
   private declare slug: string;
   private declare board?: BoardData['board'];
-  private ballot: Ballot | null = null;
-  private refused: Refused | null = null;
-  private chosen: Verdict | null = null;
+  private declare ballot?: Ballot | null;
+  private declare refused?: Refused | null;
+  private declare chosen?: Verdict | null;
   private rows: Row[] = [];
   /** The votes for each before the last change. */
   private before = new Map<string, string>();
@@ -42,7 +42,7 @@ export default class Board extends Part<BoardData> {
   private declare isLive?: boolean;
   private declare isLong?: boolean;
   private declare drawing: Promise<void>;
-  private drawnAt = 0;
+  private declare drawnAt: number;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'board', english, css);
@@ -138,7 +138,7 @@ export default class Board extends Part<BoardData> {
   private voted(verdict: Verdict, { left, right }: Ballot) {
     const winner = verdict === 'LEFT' ? left : verdict === 'RIGHT' ? right : null;
     const text = this.ballot?.progress.seen === 0 ? 'again' : verdict === 'SKIP' ? 'skipped' : winner ? 'voted' : 'tied';
-    this.say(this.t(text, { name: winner?.name ?? '', left: left.name, right: right.name }));
+    this.say(this.t(text, { name: winner?.name!, left: left.name, right: right.name }));
     if (verdict !== 'SKIP' && this.board?.resultsVisible === 'AFTER_VOTING') void this.reveal();
     this.emit('vote', { board: this.slug, verdict, left: left.id, right: right.id, winner: winner?.id ?? null });
   }

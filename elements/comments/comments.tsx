@@ -19,16 +19,16 @@ type Order = 'NEWEST' | 'HELPFUL';
 type Filter = { languages?: string[]; ratings?: number[]; verified?: boolean; order?: Order };
 
 export default class Comments extends Part<CommentsData> {
-  readonly product: string;
+  declare readonly product: string;
   /** Whether stars are asked for: `yes`, `no`, or as the writer likes. */
-  readonly rated: string | null;
+  declare readonly rated: string | null;
   /** Where the draft of a comment is kept; of a reply, with the id of what it answers behind it. */
-  readonly draft: string;
-  private languages: string[];
+  declare readonly draft: string;
+  private declare languages: string[];
   private ratings: number[] = [];
   /** Whether only buyers are shown, by a shop's proof. */
   private verified = false;
-  private order: Order;
+  private declare order: Order;
   comments: Comment[] | null = null;
   total = 0;
   viewer: CommentsData['viewer'] = null;

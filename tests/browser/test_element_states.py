@@ -70,6 +70,7 @@ REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
   .find((board) => board.shadowRoot.querySelector('.live.on')).remove()"""
 UNAVAILABLE = {"message": "Try again.", "extensions": {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}}
 SHOW = "(body) => document.querySelector('main').innerHTML = body"
+IS_SOMEBODY_ELSE = "async ([address, token]) => (await import(address)).session.member?.token === token"
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
@@ -587,6 +588,34 @@ async def test_a_page_whose_session_is_refused_keeps_the_one_that_another_page_h
         await page.page.evaluate("document.querySelector('main').innerHTML = '<ringside-sign-in></ringside-sign-in>'")
         await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
         assert await page.page.evaluate(IS_MEMBER, f"{visited.service.url}/elements.js")
+
+
+async def test_what_is_sent_again_is_sent_by_nobody_else(visited: Visited, browser: Browser) -> None:
+    """In another page somebody else signs in while there is no connection: the comment does not bear their name."""
+    body = '<ringside-comments product="shared"></ringside-comments><ringside-sign-in></ringside-sign-in>'
+    async with visited.page(browser, body, member="ada-abara") as page:
+        comments, sign_in = page.page.locator("ringside-comments"), page.page.locator("ringside-sign-in")
+        other = await page.page.context.new_page()
+        await other.goto(visited.site.show(""))
+        await comments.get_by_role("button", name="Write a comment").click()
+        await comments.get_by_label("Your comment").fill("By Ada.")
+        await expect(sign_in.get_by_role("button", name="Sign out")).to_be_visible()
+        await page.page.context.set_offline(True)
+        await comments.locator("form button[type=submit]").click()
+        await sign_in.get_by_role("button", name="Sign out").click()
+        for element in (comments, sign_in):
+            await expect(element.locator(".note")).to_have_text(UNREACHABLE)
+        token = visited.client("bo-abara").headers["authorization"].removeprefix("Bearer ")
+        kept = {"member": {"token": token, "expiresAt": "2100-01-01"}}
+        await other.evaluate(STORE, [f"ringside {visited.service.url}/", kept])
+        await page.page.wait_for_function(IS_SOMEBODY_ELSE, arg=[f"{visited.service.url}/elements.js", token])
+        await page.page.context.set_offline(False)
+        await expect(comments.get_by_label("Your comment")).to_have_value("By Ada.")
+        await expect(comments.locator("form button[type=submit]:not([aria-disabled])")).to_be_visible()
+        await expect(comments.locator("article")).to_have_count(0)
+        await expect(sign_in).to_contain_text("Signed in as Bo Abara")
+        await comments.locator("form button[type=submit]").click()
+        await expect(comments.locator("article")).to_contain_text("Bo Abara")
 
 
 async def test_a_page_of_which_another_forgets_everything_is_signed_out(visited: Visited, browser: Browser) -> None:
