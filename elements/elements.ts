@@ -114,7 +114,7 @@ for (const [name, [attributes, load, first]] of Object.entries(DEFINITIONS)) {
           const { member } = session;
           const request = first((attribute) => this.getAttribute(attribute) || null);
           const answer = ask(...request);
-          answer.catch(() => {}); // the part looks at it
+          const arrival = answer.then(Date.now, () => {}); // the part looks at what failed
           try {
             const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part'), import('./streams')]);
             if (begun !== this.#begun) return;
@@ -122,7 +122,7 @@ for (const [name, [attributes, load, first]] of Object.entries(DEFINITIONS)) {
             this.#begun = null;
             if (!this.isConnected) return;
             this.#part = new PartOf(this, ringside, translated);
-            this.#part.start(answer, request);
+            this.#part.start(answer, request, arrival);
           } catch (problem) {
             console.error(problem);
             if (begun !== this.#begun) return;

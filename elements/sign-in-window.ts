@@ -59,14 +59,31 @@ export async function takeCode(session: Session, send: typeof ask) {
   history.replaceState(history.state, '', location.href.split('#')[0]);
   if (!isWaitedFor()) return;
   note(null);
-  const signIn = (await send(SIGN_IN, { token }).catch(() => null))?.signIn;
+  const signIn = (await answer(() => send(SIGN_IN, { token })))?.signIn;
   if (signIn?.__typename === 'SignedIn') session.use({ token: signIn.token!, expiresAt: signIn.expiresAt });
 }
 
-// As a visitor of this page they may have voted: the member goes on with that, before anything is drawn for them.
+// As a visitor of this page they may have voted: the member goes on with that, before anything is drawn for them. Other
+// pages know of the member by what is stored, which is therefore done last.
 async function goOn(session: Session, send: typeof ask, member: Token) {
   const visit = session.visit?.token;
-  session.keep({ member });
-  if (visit) await send(CONTINUE_VISIT, { visit }).catch(() => null);
-  session.use(session.member);
+  const asMember = () => {
+    session.member = member;
+    return send(CONTINUE_VISIT, { visit: visit! });
+  };
+  if (visit) await answer(asMember);
+  session.use(member);
+}
+
+/** The answer to a request that is sent again for a while, as long as it cannot be answered now; null if there is none. */
+async function answer<T extends object>(request: () => Promise<T>): Promise<T | null> {
+  for (let wait = 0.5; wait < 16; wait *= 2) {
+    const { code, answered } = await request().then(
+      (answered) => ({ code: Object.values(answered)[0].code, answered }),
+      ({ code }) => ({ code, answered: null }),
+    );
+    if (!/^(OFFLINE|UNAVAILABLE|OVERLOADED)$/.test(code)) return answered;
+    await new Promise((go) => setTimeout(go, wait * 1000));
+  }
+  return null;
 }

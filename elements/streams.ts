@@ -6,10 +6,9 @@ interface Stream {
   parameters: { variables: any };
   take: (data: any) => void;
   state: (isLive: boolean) => void;
+  /** Whether it is going to be asked for again: what comes until then may be later than what is missing. */
+  waits?: boolean;
 }
-
-/** How many streams the socket takes, which is closed with one more: the others of a page are not live. */
-const MOST = 32;
 
 export default (api: URL, session: Session) => {
   const streams = new Map<string, Stream>();
@@ -17,11 +16,14 @@ export default (api: URL, session: Session) => {
   let isReady = false;
   let pause = 1;
   let count = 0;
+  /** How many streams the socket takes, which is closed with one more: the others of a page are not live. */
+  let most = 32;
 
   const tell = (message: object) => socket!.send(JSON.stringify(message));
-  const subscribe = (id: string, { parameters, state }: Stream) => {
-    state(true);
-    tell({ id, type: 'subscribe', payload: { query: '', ...parameters } });
+  const subscribe = (id: string, stream: Stream) => {
+    stream.waits = false;
+    stream.state(true);
+    tell({ id, type: 'subscribe', payload: { query: '', ...stream.parameters } });
   };
 
   function connect() {
@@ -34,16 +36,22 @@ export default (api: URL, session: Session) => {
       if (type === 'connection_ack') {
         pause = 1;
         isReady = true;
-        [...streams].slice(0, MOST).forEach((each) => subscribe(...each));
+        [...streams].slice(0, most).forEach((each) => subscribe(...each));
       }
       const stream = streams.get(id);
-      if (type === 'error' && stream) {
+      if (!payload || !stream || stream.waits) return;
+      const problem = (payload.errors ?? payload)[0]; // what is refused has a list of errors as its payload
+      if (problem) {
+        // An event that is not whole is asked for again, behind the last one that was. At a limit, say, there may be room
+        // in a while. Another socket has asked again by itself.
+        const { retryAfterSeconds } = problem.extensions;
+        const wait = payload.errors ? (retryAfterSeconds ?? 30) : retryAfterSeconds && 30;
+        stream.waits = true;
         stream.state(false);
-        // At a limit, say, there may be room in a while. Another socket has asked again by itself.
-        if (payload[0].extensions.retryAfterSeconds)
-          setTimeout(() => socket === opened && streams.has(id) && subscribe(id, stream), 30_000);
+        tell({ id, type: 'complete' });
+        if (wait) setTimeout(() => socket === opened && streams.has(id) && subscribe(id, stream), wait * (1000 + Math.random() * 500));
+        return;
       }
-      if (type !== 'next' || !stream) return;
       const after = payload.extensions?.eventId;
       if (after) stream.parameters.variables.after = after;
       if (payload.data) stream.take(payload.data);
@@ -52,6 +60,7 @@ export default (api: URL, session: Session) => {
       socket = null;
       // Refused from the start: a token whose rights have changed since still counts, and is sent again.
       if (code === 4403 && !isReady) session.drop(Authorization);
+      if (code === 4429) most = Math.max(1, most >> 1); // a service that takes fewer
       isReady = false;
       streams.forEach(({ state }) => state(false));
       setTimeout(connect, pause * (500 + Math.random() * 500));
@@ -73,7 +82,7 @@ export default (api: URL, session: Session) => {
     const id = String(count++);
     streams.set(id, stream);
     if (!isReady) connect();
-    else if (streams.size <= MOST) subscribe(id, stream);
+    else if (streams.size <= most) subscribe(id, stream);
     return () => {
       streams.delete(id);
       if (isReady) tell({ id, type: 'complete' });

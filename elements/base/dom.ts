@@ -25,13 +25,9 @@ declare global {
 export const Fragment = '';
 const SVG = 'http://www.w3.org/2000/svg';
 
-export function h(
-  tag: string | ((props: any) => Node_),
-  props: Record<string, any> | null,
-  ...children: Child[]
-): Node_ {
+export function h(tag: string, props: Record<string, any> | null, ...children: Child[]): Node_ {
   const given = props ?? {};
-  return typeof tag === 'function' ? tag({ ...given, children }) : { tag, props: given, children: flat(children), key: given.key };
+  return { tag, props: given, children: flat(children), key: given.key };
 }
 
 function flat(children: Child[], into: Node_[] = []): Node_[] {
@@ -80,10 +76,9 @@ const create = ({ tag }: Node_, isSvg: boolean): Element | Text => {
 function assign(node: any, before: Record<string, any>, after: Record<string, any>) {
   for (const prop in { ...before, ...after }) {
     const value = after[prop];
-    if (prop === 'key') continue;
-    if (prop === 'value' || prop === 'checked' || prop.startsWith('on')) {
+    if (/^(value$|checked$|on)/.test(prop)) {
       if (node[prop] !== value) node[prop] = value ?? null;
-    } else if (value === before[prop]) {
+    } else if (prop === 'key' || value === before[prop]) {
       continue;
     } else if (value == null || value === false) {
       node.removeAttribute(prop);

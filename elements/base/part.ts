@@ -25,24 +25,29 @@ function sheet(text: string) {
 const inLanguage = (english: Texts, translated?: Translated) =>
   Object.fromEntries(Object.entries(english).map(([name, text], place) => [name, translated?.[place] ?? text]));
 
-export const pause = (seconds: number) => new Promise((go) => setTimeout(go, seconds * 1000));
+/** Waits so long, or until the browser has a connection again. */
+export const pause = (seconds: number) =>
+  new Promise((go) => {
+    setTimeout(go, seconds * 1000);
+    addEventListener('online', go, { once: true });
+  });
 
 export abstract class Part<Data> {
   /** The language of the texts, with the region that the page says. */
-  language: string;
+  declare language: string;
   /** The language as the reader's browser prefers it: dates differ between regions. */
-  private locale: string;
+  private declare locale: string;
   isStopped = false;
   /** By how much the server's clock is ahead of this one, in milliseconds. */
-  private ahead = 0;
+  private declare ahead: number;
   private root = document.createElement('div');
   private live = document.createElement('p');
   private views: View[] = [];
-  private waits = false;
+  private declare waits?: boolean;
   said = '';
   private ends: (() => void)[] = [];
   protected endStream = () => {};
-  private texts: Texts;
+  private declare texts: Texts;
   /** The document of the first paint. */
   protected declare first?: Doc<Data, any>;
   /** What the first paint asked for. */
@@ -50,14 +55,19 @@ export abstract class Part<Data> {
   /** How often was asked. */
   protected turn = 0;
 
+  declare readonly host: HTMLElement;
+  declare readonly ringside: Ringside;
+
   constructor(
-    readonly host: HTMLElement,
-    readonly ringside: Ringside,
+    host: HTMLElement,
+    ringside: Ringside,
     translated: any,
     name: string,
     english: Texts,
     style: string,
   ) {
+    this.host = host;
+    this.ringside = ringside;
     this.language = translated?.language ?? 'en';
     const [bare] = this.language.split('-');
     this.locale = navigator.languages.find((one) => this.language === bare && one.split('-')[0] === bare) ?? this.language;
@@ -65,8 +75,7 @@ export abstract class Part<Data> {
     const shadow = host.shadowRoot!;
     shadow.adoptedStyleSheets = [sheet(css), sheet(style)];
     Object.assign(this.root, { className: 'root', part: 'root', lang: this.language, dir: bare === 'ar' ? 'rtl' : 'ltr' });
-    this.live.className = 'hidden';
-    this.live.setAttribute('role', 'status'); // Firefox 115 has no property of it
+    Object.assign(this.live, { className: 'hidden', role: 'status' });
     shadow.replaceChildren(this.root);
     this.root.append(document.createElement('div'), this.live);
     this.until(on(ringside.session, 'change', () => {
@@ -77,10 +86,10 @@ export abstract class Part<Data> {
   }
 
   /** Shows what the first request answers, and asks it again as long as there is no answer. */
-  async start(first: Promise<Data>, request: [Doc<any, any>, object]) {
+  async start(first: Promise<Data>, request: [Doc<any, any>, object], arrival?: Promise<number | void>) {
     this.render();
     [this.first, this.asked] = request;
-    await this.showLatest(first.catch((problem) => this.askFirst(problem)));
+    await this.showLatest(first.catch((problem) => this.askFirst(problem)), arrival);
   }
 
   private askFirst(problem?: any) {
@@ -88,9 +97,11 @@ export abstract class Part<Data> {
   }
 
   /** Of several answers the one to the latest question counts. */
-  protected async showLatest(asked: Promise<Data | null>) {
+  protected async showLatest(asked: Promise<Data | null>, arrival?: Promise<number | void>) {
     const turn = ++this.turn;
-    const answer = await asked;
+    const answer: any = await asked;
+    // The script of the part may have come long after the first answer.
+    if (answer?.now) this.ahead = Date.parse(answer.now) - ((await arrival) ?? Date.now());
     if (this.isStopped || turn !== this.turn) return;
     if (answer) this.arrived(answer);
     else this.root.classList.add('refused');
@@ -149,7 +160,7 @@ export abstract class Part<Data> {
       return [unit, value] as const;
     });
     const first = parts.findIndex(([, value]) => value);
-    const shown = first < 0 ? parts.slice(3) : parts.slice(first, first + 2).filter(([, value]) => value);
+    const shown = parts.slice(first).slice(0, 2).filter(([, value], place) => value || !place);
     return shown.map(([unit, value]) => this.number(value, { style: 'unit', unit, unitDisplay: 'long' })).join(' ');
   }
 
@@ -169,10 +180,6 @@ export abstract class Part<Data> {
   }
 
   // ── the server's clock ──
-
-  setClock(now: string) {
-    this.ahead = Date.parse(now) - Date.now();
-  }
 
   secondsTo(iso: string) {
     return (Date.parse(iso) - Date.now() - this.ahead) / 1000;
@@ -204,18 +211,26 @@ export abstract class Part<Data> {
         if (!(failed instanceof this.ringside.Failed)) throw failed;
         const { code, message, retryAfterSeconds } = failed;
         if (code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
-        const passes = ['OFFLINE', 'UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'INTERNAL'].includes(code);
+        const passes = /^(OFFLINE|UNAVAILABLE|OVERLOADED|RATE_LIMITED|INTERNAL)$/.test(code);
         this.say(this.refusal({ code: code.startsWith('PERSISTED_QUERY') ? 'OUT_OF_DATE' : code, message }));
         if (!passes) return null;
-        await Promise.race([pause(Math.max(wait, retryAfterSeconds)), new Promise((go) => addEventListener('online', go, { once: true }))]);
+        await pause(Math.max(wait, retryAfterSeconds));
       }
     }
     return null;
   }
 
-  /** The only field of a mutation's answer. The input has a key, so sent again it counts once. */
+  /**
+   * The only field of a mutation's answer. The input has a key, so sent again it counts once. It is not sent again once
+   * another page has signed in somebody else, in whose name it would be.
+   */
   async mutate<T>(document: Doc<T, any>, variables: object): Promise<any> {
-    const answer: any = await this.insist(() => this.ringside.ask(document, variables));
+    const { session, Failed } = this.ringside;
+    const { member } = session;
+    const answer: any = await this.insist(() => {
+      if (member?.token !== session.member?.token) throw new Failed('UNAUTHENTICATED');
+      return this.ringside.ask(document, variables);
+    });
     return answer && Object.values(answer)[0];
   }
 
@@ -270,7 +285,7 @@ function hint({ origin }: URL) {
 }
 
 /** A key for a request that must count once, however often it is sent. */
-export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('');
+export const newKey = () => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
 /** Listens until the function that is returned is called. */
 export function on(target: EventTarget, type: string, listener: (event: any) => void) {

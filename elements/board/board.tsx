@@ -30,19 +30,19 @@ const MOST = 100;
 const votes = ({ wins, losses, ties }: Row) => `${[wins, losses, ties]}`;
 
 export default class Board extends Part<BoardData> {
-  private slug: string;
-  private board: BoardData['board'] | undefined;
-  private ballot: Ballot | null = null;
-  private refused: Refused | null = null;
-  private chosen: Verdict | null = null;
+  private declare slug: string;
+  private declare board?: BoardData['board'];
+  private declare ballot?: Ballot | null;
+  private declare refused?: Refused | null;
+  private declare chosen?: Verdict | null;
   private rows: Row[] = [];
   /** The votes for each before the last change. */
   private before = new Map<string, string>();
   private pictures = new Map<string, string>();
-  private isLive = false;
-  private isLong = false;
-  private drawing!: Promise<void>;
-  private drawnAt = 0;
+  private declare isLive?: boolean;
+  private declare isLong?: boolean;
+  private declare drawing: Promise<void>;
+  private declare drawnAt: number;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'board', english, css);
@@ -50,8 +50,7 @@ export default class Board extends Part<BoardData> {
     this.drawAgain();
   }
 
-  protected arrived({ now, board }: BoardData) {
-    this.setClock(now);
+  protected arrived({ board }: BoardData) {
     this.board = board;
     if (board) {
       this.learn(board.leaderboard.nodes);
@@ -139,7 +138,7 @@ export default class Board extends Part<BoardData> {
   private voted(verdict: Verdict, { left, right }: Ballot) {
     const winner = verdict === 'LEFT' ? left : verdict === 'RIGHT' ? right : null;
     const text = this.ballot?.progress.seen === 0 ? 'again' : verdict === 'SKIP' ? 'skipped' : winner ? 'voted' : 'tied';
-    this.say(this.t(text, { name: winner?.name ?? '', left: left.name, right: right.name }));
+    this.say(this.t(text, { name: winner?.name!, left: left.name, right: right.name }));
     if (verdict !== 'SKIP' && this.board?.resultsVisible === 'AFTER_VOTING') void this.reveal();
     this.emit('vote', { board: this.slug, verdict, left: left.id, right: right.id, winner: winner?.id ?? null });
   }
@@ -186,6 +185,7 @@ export default class Board extends Part<BoardData> {
   private changed(rows: Row[]) {
     this.before = new Map(this.rows.map((row) => [row.contender.id, votes(row)]));
     this.rows = rows;
+    void this.reveal(); // only results that are visible arrive
     this.render();
   }
 
@@ -277,14 +277,16 @@ export default class Board extends Part<BoardData> {
 
   private closed() {
     const { code, retryAfterSeconds } = this.refused!;
-    const { opensAt, closesAt, membersSince } = this.board ?? {};
-    const when = (time?: string | null) => (time ? this.date(time, { dateStyle: 'full', timeStyle: 'short' }) : '');
-    const since = membersSince && this.t('membersSince', { when: when(membersSince) });
-    if (code === 'NOT_ALLOWED' && since) return <p class="notice">{since}</p>;
-    if (code === 'NOT_SIGNED_IN') return <div class="notice stack"><p>{since || this.t('members')}</p><div class="row verdicts">{this.signInButton()}</div></div>;
-    if (code !== 'LOCKED') return <p class="notice">{code === 'EXHAUSTED' ? this.t('tooFew') : this.refusal(this.refused!)}</p>;
-    const text = retryAfterSeconds == null ? this.t(closesAt && this.secondsTo(closesAt) < 0 ? 'ended' : 'endedNow', { when: when(closesAt) }) : this.t(opensAt ? 'opens' : 'opensSoon', { when: when(opensAt) });
-    return <p class="notice">{text}</p>;
+    const { electorate, opensAt, closesAt, membersSince } = this.board ?? {};
+    const isVisitor = code === 'NOT_SIGNED_IN';
+    const [text, time] =
+      membersSince && (isVisitor || code === 'NOT_ALLOWED') ? ['membersSince', membersSince]
+      : isVisitor && electorate === 'MEMBERS' ? ['members']
+      : code !== 'LOCKED' ? []
+      : retryAfterSeconds == null ? [closesAt && this.secondsTo(closesAt) < 0 ? 'ended' : 'endedNow', closesAt]
+      : [opensAt ? 'opens' : 'opensSoon', opensAt];
+    const when = time ? this.date(time, { dateStyle: 'full', timeStyle: 'short' }) : '';
+    return <div class="notice stack"><p>{text ? this.t(text, { when }) : this.refusal(this.refused!)}</p>{isVisitor && <div class="row verdicts">{this.signInButton()}</div>}</div>;
   }
 
   private leaderboard() {

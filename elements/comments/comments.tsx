@@ -19,16 +19,16 @@ type Order = 'NEWEST' | 'HELPFUL';
 type Filter = { languages?: string[]; ratings?: number[]; verified?: boolean; order?: Order };
 
 export default class Comments extends Part<CommentsData> {
-  readonly product: string;
+  declare readonly product: string;
   /** Whether stars are asked for: `yes`, `no`, or as the writer likes. */
-  readonly rated: string | null;
+  declare readonly rated: string | null;
   /** Where the draft of a comment is kept; of a reply, with the id of what it answers behind it. */
-  readonly draft: string;
-  private languages: string[];
+  declare readonly draft: string;
+  private declare languages: string[];
   private ratings: number[] = [];
   /** Whether only buyers are shown, by a shop's proof. */
   private verified = false;
-  private order: Order;
+  private declare order: Order;
   comments: Comment[] | null = null;
   total = 0;
   viewer: CommentsData['viewer'] = null;
@@ -58,13 +58,19 @@ export default class Comments extends Part<CommentsData> {
   /** Uses what is needed for writing, once it is here. */
   write = async (use?: (writing: Writing) => unknown) => {
     const { ask, Failed } = this.ringside;
-    const arrive = () => import('./writing').then(({ load }) => load(this)).catch(async (problem) => {
+    const load = () => import('./writing').then((module) => module.load(this));
+    const arrive = () => load().catch(async () => {
       await ask(this.first!, this.asked); // it fails if the service cannot be reached
-      throw new Failed('PERSISTED_QUERY', String(problem)); // the page is older than the service
+      return load().catch((problem) => {
+        throw new Failed('PERSISTED_QUERY', String(problem)); // not dropped once: the page is older than the service
+      });
     });
     const loaded = await (this.loading ??= this.insist(arrive));
-    if (!loaded) return;
-    if (!this.writing) (this.writing = loaded).restore();
+    if (!loaded) return void (this.loading = null);
+    if (!this.writing) {
+      this.say('');
+      (this.writing = loaded).restore();
+    }
     use?.(loaded);
   };
 

@@ -39,7 +39,6 @@ export default class EventCard extends Part<Data> {
   protected arrived(data: Data) {
     const event = 'event' in data ? data.event : data.nextEvent;
     if (!event && !('event' in data)) return void this.showLatest(this.last(data));
-    this.setClock(data.now);
     this.viewer = data.viewer;
     this.needsMember = false;
     if (event?.id !== this.event?.id) this.begin(event);
@@ -87,8 +86,8 @@ export default class EventCard extends Part<Data> {
   private tick() {
     if (this.event?.state !== 'UPCOMING') return;
     const left = this.secondsTo(this.event.startsAt);
-    // The stream tells of the lock, a moment after it.
-    if (left > -2) this.render();
+    // The stream tells of the lock, a moment after it, unless the card has slept over both.
+    if (left > -2 || this.find('.count')) this.render();
   }
 
   // ── picks ──
@@ -191,7 +190,7 @@ export default class EventCard extends Part<Data> {
         {event.tieBreak && this.tieBreak(event.tieBreak)}
         {event.matches.length === 0 && <p class="notice">{this.t('noMatches')}</p>}
         {this.note()}
-        {this.isOpen && event.matches.length > 0 && this.buttons()}
+        {this.isOpen && (event.matches.length > 0 || event.tieBreak) && this.buttons()}
       </form>
     );
   }

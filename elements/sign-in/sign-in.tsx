@@ -34,8 +34,10 @@ export default class SignIn extends Part<ViewerData> {
 
   /** Ends the session itself: on the service's own origin it is a cookie, which a page cannot drop. */
   private async signOut() {
+    const { session } = this.ringside;
+    const { authorization } = session;
     await this.mutate(SIGN_OUT, {});
-    this.ringside.session.use(null);
+    session.drop(authorization); // not that of somebody else who has signed in meanwhile
   }
 
   protected view() {

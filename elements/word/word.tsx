@@ -48,7 +48,6 @@ export default class WordOfTheDay extends Part<Data> {
   }
 
   protected arrived(data: Data) {
-    this.setClock(data.now);
     this.viewer = data.viewer;
     this.needsMember = false;
     this.words = 'dailyWords' in data ? data.dailyWords : data.wordList?.dailyWord ? [data.wordList.dailyWord] : [];

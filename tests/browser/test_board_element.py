@@ -41,6 +41,14 @@ SECOND_CLICK = """() => {
 """Click for the second time of a double click as soon as the next pair is shown."""
 
 
+GO_ON_AND_OUT = """async ([address, visit]) => {
+  const { ask, session } = await import(address);
+  await ask('mutation($visit: String!) { continueVisit(input: { visit: $visit }) { __typename } }', { visit });
+  session.use(null);
+}"""
+"""A member goes on with a visit, and signs out."""
+
+
 def corners(page: BrowserPage) -> Locator:
     return page.page.locator("ringside-board button.corner")
 
@@ -317,6 +325,22 @@ async def test_a_members_board_asks_a_visitor_to_sign_in(visited: Visited, brows
         await voted(page)
 
 
+async def test_who_has_signed_out_of_a_board_for_everybody_is_asked_to_sign_in(
+    visited: Visited, browser: Browser
+) -> None:
+    """What they voted as a visitor goes on as the member they became; the board is not for members alone."""
+    await board(visited, "everybody", "Ada", "Bea", "Cleo")
+    async with visited.page(browser, BOARD % "everybody") as page:
+        await voted(page)
+        visit = await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token")
+        await visited.sign_in(page, member="eve-abara")
+        await page.page.evaluate(GO_ON_AND_OUT, [f"{visited.service.url}/elements.js", visit])
+        notice = page.page.locator("ringside-board .notice")
+        await expect(notice).to_contain_text("Sign in to go on.", timeout=20_000)
+        await expect(notice).not_to_contain_text("for members")
+        await expect(notice.get_by_role("button", name="Sign in")).to_be_visible()
+
+
 async def test_results_that_are_hidden_until_the_board_closes_appear_then(visited: Visited, browser: Browser) -> None:
     """To everybody, without a reload; until then also for those who have voted, and nothing says that it is live."""
     closes = utc_now() + timedelta(hours=1)
@@ -334,6 +358,19 @@ async def test_results_that_are_hidden_until_the_board_closes_appear_then(visite
         await expect(element).to_contain_text("Voting ended on")
         await expect(element.locator("tbody tr")).to_have_count(3)
         assert await page.barriers(*OF_WHOLE_PAGES) == []
+
+
+async def test_results_appear_as_soon_as_they_arrive(visited: Visited, browser: Browser) -> None:
+    """The board closes at another moment than the page knows, and nobody has voted on it."""
+    closes = iso(utc_now() + timedelta(days=1))
+    await board(visited, "moved", "Ada", "Bea", "Cleo", resultsVisible="AFTER_CLOSE", closesAt=closes)
+    async with visited.page(browser, BOARD % "moved") as page:
+        element = page.page.locator("ringside-board")
+        await expect(element).to_contain_text("The result is shown when voting has ended.")
+        await expect(corners(page).first).to_be_enabled()
+        await change_hours(visited, "moved", "closesAt")
+        await expect(element.locator("tbody tr")).to_have_count(3, timeout=20_000)
+        await expect(element.locator(".live")).to_have_text("live")
 
 
 async def test_a_board_for_those_who_were_members_before_it_says_so(visited: Visited, browser: Browser) -> None:

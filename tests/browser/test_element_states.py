@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import psutil
@@ -68,6 +69,9 @@ LISTEN = """async (address) => {
 }"""
 REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
   .find((board) => board.shadowRoot.querySelector('.live.on')).remove()"""
+UNAVAILABLE = {"message": "Try again.", "extensions": {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}}
+SHOW = "(body) => document.querySelector('main').innerHTML = body"
+IS_SOMEBODY_ELSE = "async ([address, token]) => (await import(address)).session.member?.token === token"
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
@@ -254,6 +258,23 @@ async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
         assert [socket.is_closed() for socket in sockets] == [False]
 
 
+async def test_a_page_finds_out_how_many_streams_a_socket_takes_of_a_service_that_takes_fewer(
+    demo_data: Callable[[], str], browser: Browser
+) -> None:
+    """Its operator says so. A page with more live elements would connect again every second, and none would be live."""
+    sockets: list[WebSocket] = []
+
+    def note(socket: WebSocket) -> None:
+        sockets.append(socket)
+
+    with visited_demo(demo_data(), RINGSIDE_OPERATIONS_PER_SOCKET="4") as visited:
+        async with visited.page(browser, "<main></main>") as page:
+            page.page.on("websocket", note)
+            await page.page.evaluate(LISTEN, f"{visited.service.url}/elements.js")
+            await page.page.wait_for_function("live.filter(Boolean).length === 4", timeout=40_000)
+            assert [socket.is_closed() for socket in sockets] == [True, True, True, False]
+
+
 async def test_what_is_answered_once_an_element_has_left_begins_no_stream(visited: Visited, browser: Browser) -> None:
     """Nobody would end it, and it takes the place of another one on the page's socket."""
     streams: list[str] = []
@@ -398,6 +419,34 @@ async def test_picks_that_come_after_the_lock_are_refused_in_a_sentence(visited:
         await expect(element.get_by_role("radio", checked=True)).to_have_count(0)
 
 
+async def test_a_card_that_has_slept_over_its_lock_is_locked(visited: Visited, browser: Browser) -> None:
+    """Behind a closed lid no second passes, and the stream that tells of the lock may be gone."""
+    event, _ = new_event(visited, "Asleep", starts=timedelta(days=400))
+    body = f'<ringside-event event="{event}"></ringside-event>'
+    async with visited.page(browser, body, settable_clock=True) as page:
+        element = page.page.locator("ringside-event")
+        await expect(element.get_by_text("Locks in")).to_be_visible()
+        await page.page.clock.fast_forward(timedelta(days=400, minutes=10) // timedelta(milliseconds=1))
+        await expect(element.locator(".state")).to_have_text("Locked", timeout=20_000)
+        await expect(element.get_by_text("Locks in")).to_have_count(0)
+
+
+async def test_a_guess_is_saved_before_there_are_matches(visited: Visited, browser: Browser) -> None:
+    """The question may be asked before the card is known."""
+    at = iso(utc_now() + timedelta(days=400))
+    question = {"question": "How many minutes?"}
+    made = visited.edit(CREATE_EVENT, name="Bare", season="Bare", startsAt=at, tieBreak=question)
+    event = made["event"]["id"]
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
+        element = page.page.locator("ringside-event")
+        guess = element.get_by_label("How many minutes?")
+        await guess.fill("21.5")
+        await element.get_by_role("button", name="Save picks").click(timeout=20_000)
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+        await page.page.reload()
+        await expect(guess).to_have_value("21.5")
+
+
 async def test_while_no_event_is_to_come_the_last_one_is_shown(visited: Visited, browser: Browser) -> None:
     """People come back to see how it goes: a page that asks for the next event alone would be empty all evening."""
     for name, starts in (("Earlier", timedelta(days=2000)), ("Later", timedelta(days=2001))):
@@ -502,7 +551,7 @@ async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visit
     body = "".join(f"<ringside-{element}></ringside-{element.split()[0]}>" for element in elements)
     async with visited.page(browser, "<main></main>") as page:
         async with held_back(page.page, "documentId=") as held:
-            await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", body)
+            await page.page.evaluate(SHOW, body)
             await until(lambda: len(held) == len(elements), "each element has asked")
             await visited.sign_in(page, member="bo-abara")
             await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
@@ -539,6 +588,34 @@ async def test_a_page_whose_session_is_refused_keeps_the_one_that_another_page_h
         await page.page.evaluate("document.querySelector('main').innerHTML = '<ringside-sign-in></ringside-sign-in>'")
         await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
         assert await page.page.evaluate(IS_MEMBER, f"{visited.service.url}/elements.js")
+
+
+async def test_what_is_sent_again_is_sent_by_nobody_else(visited: Visited, browser: Browser) -> None:
+    """In another page somebody else signs in while there is no connection: the comment does not bear their name."""
+    body = '<ringside-comments product="shared"></ringside-comments><ringside-sign-in></ringside-sign-in>'
+    async with visited.page(browser, body, member="ada-abara") as page:
+        comments, sign_in = page.page.locator("ringside-comments"), page.page.locator("ringside-sign-in")
+        other = await page.page.context.new_page()
+        await other.goto(visited.site.show(""))
+        await comments.get_by_role("button", name="Write a comment").click()
+        await comments.get_by_label("Your comment").fill("By Ada.")
+        await expect(sign_in.get_by_role("button", name="Sign out")).to_be_visible()
+        await page.page.context.set_offline(True)
+        await comments.locator("form button[type=submit]").click()
+        await sign_in.get_by_role("button", name="Sign out").click()
+        for element in (comments, sign_in):
+            await expect(element.locator(".note")).to_have_text(UNREACHABLE)
+        token = visited.client("bo-abara").headers["authorization"].removeprefix("Bearer ")
+        kept = {"member": {"token": token, "expiresAt": "2100-01-01"}}
+        await other.evaluate(STORE, [f"ringside {visited.service.url}/", kept])
+        await page.page.wait_for_function(IS_SOMEBODY_ELSE, arg=[f"{visited.service.url}/elements.js", token])
+        await page.page.context.set_offline(False)
+        await expect(comments.get_by_label("Your comment")).to_have_value("By Ada.")
+        await expect(comments.locator("form button[type=submit]:not([aria-disabled])")).to_be_visible()
+        await expect(comments.locator("article")).to_have_count(0)
+        await expect(sign_in).to_contain_text("Signed in as Bo Abara")
+        await comments.locator("form button[type=submit]").click()
+        await expect(comments.locator("article")).to_contain_text("Bo Abara")
 
 
 async def test_a_page_of_which_another_forgets_everything_is_signed_out(visited: Visited, browser: Browser) -> None:
@@ -609,10 +686,13 @@ async def test_a_double_click_signs_out_and_begins_no_sign_in(visited: Visited, 
 
 
 class Sockets:
-    """The sockets of a page, which the test can close in the service's place: it looks at rights twice a minute."""
+    """The sockets of a page, on which the test can act in the service's place: it looks at rights twice a minute."""
 
     def __init__(self) -> None:
         self.acknowledged = 0
+        self.spoilt = 0
+        self.spoil: Callable[[Any], object] | None = None
+        """Takes from the next event what the table did not answer."""
         self._latest: WebSocketRoute | None = None
 
     def open(self, socket: WebSocketRoute) -> None:
@@ -620,7 +700,12 @@ class Sockets:
         server.on_message(lambda message: self._hand_on(message, socket))
 
     def _hand_on(self, message: str | bytes, socket: WebSocketRoute) -> None:
-        socket.send(message)
+        parsed = json.loads(message)
+        if self.spoil and parsed["type"] == "next":
+            self.spoil(parsed["payload"])
+            parsed["payload"]["errors"] = [UNAVAILABLE]
+            self.spoil, self.spoilt = None, self.spoilt + 1
+        socket.send(json.dumps(parsed))
         self.acknowledged += "connection_ack" in str(message)
 
     async def end_for_changed_rights(self) -> None:
@@ -665,7 +750,7 @@ async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: R
         with restartable.new_session() as session:
             await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
             body = "<ringside-board></ringside-board><ringside-sign-in></ringside-sign-in>"
-            await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", body)
+            await page.page.evaluate(SHOW, body)
             element = page.page.locator("ringside-sign-in")
             await expect(element).to_contain_text("Signed in as Ann")
             await until(lambda: sockets.acknowledged == 1, "the socket is open")
@@ -675,6 +760,39 @@ async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: R
             session.post("/graphql", json={"query": SIGN_OUT}).raise_for_status()
             await sockets.end_for_changed_rights()
             await expect(element).to_contain_text("You are not signed in.")
+
+
+async def test_an_event_that_is_not_whole_takes_no_saved_picks_off_the_card(visited: Visited, browser: Browser) -> None:
+    """The service could not read them at that moment. The next save would replace what is not shown."""
+    event, _ = new_event(visited, "Half", starts=timedelta(days=400))
+    sockets = Sockets()
+    async with visited.page(browser, "<main></main>", member="cy-abara") as page:
+        await page.page.route_web_socket("**/graphql", sockets.open)
+        await page.page.evaluate(SHOW, f'<ringside-event event="{event}"></ringside-event>')
+        element = page.page.locator("ringside-event")
+        await pick_all(page)
+        await element.get_by_role("button", name="Save picks").click()
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+        sockets.spoil = lambda payload: payload["data"]["eventChanged"].update(viewerPrediction=None)
+        visited.edit(UPDATE_EVENT, event=event, place="Elsewhere")
+        await expect(element.get_by_text("Elsewhere")).to_be_visible()
+        assert sockets.spoilt == 1
+        assert await element.get_by_role("radio", checked=True).count() == 2
+
+
+async def test_an_event_without_its_data_is_asked_for_again(visited: Visited, browser: Browser) -> None:
+    """A stream that went on behind it would never tell of the comment."""
+    sockets = Sockets()
+    async with visited.page(browser, "<main></main>") as page:
+        await page.page.route_web_socket("**/graphql", sockets.open)
+        sockets.spoil = lambda payload: payload.update(data=None)
+        await page.page.evaluate(SHOW, '<ringside-comments product="spoilt"></ringside-comments>')
+        element = page.page.locator("ringside-comments")
+        await expect(element).to_contain_text("Nobody has written yet.")
+        given = {"product": "spoilt", "language": "en", "body": "Hello?"}
+        visited.edit(POST_COMMENT, by="ada-abara", role="member", **given)
+        await expect(element.get_by_role("button", name="Show 1 new comment")).to_be_visible(timeout=20_000)
+        assert sockets.spoilt == 1
 
 
 async def test_a_suspended_member_is_told_by_each_element(visited: Visited, browser: Browser) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
+from datastore.dynamo import iso
+from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
 from tests.command import ROOT
-from tests.queries import ADD_CONTENDER, ADD_WORDS, CREATE_BOARD, CREATE_LIST, POST_COMMENT
+from tests.queries import ADD_CONTENDER, ADD_WORDS, CREATE_BOARD, CREATE_EVENT, CREATE_LIST, POST_COMMENT
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -320,6 +322,34 @@ async def test_a_clock_that_is_wrong_by_hours_changes_no_countdown(
             assert page.errors == []
 
 
+NOTE_ANSWER = """const { json } = Response.prototype;
+Response.prototype.json = async function () {
+  const answer = await json.call(this);
+  setTimeout(() => (globalThis.isAnswered = true)); // when the page has it, too
+  return answer;
+};"""
+
+
+async def test_a_script_that_comes_late_makes_no_countdown_late(visited: Visited, browser: Browser) -> None:
+    """The service's clock is that of its answer, which may have been there for a while."""
+    given = {"name": "Late", "season": "Late", "startsAt": iso(utc_now() + timedelta(days=400))}
+    event = visited.edit(CREATE_EVENT, **given)["event"]["id"]
+    released = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await released.wait()
+        await route.continue_()
+
+    async with visited.page(browser, "", settable_clock=True) as page:
+        await page.page.add_init_script(NOTE_ANSWER)
+        await page.page.route("**/elements/event.*.js", hold)
+        await page.page.goto(visited.site.show(f'<ringside-event event="{event}"></ringside-event>'))
+        await page.page.wait_for_function("globalThis.isAnswered")
+        await page.page.clock.fast_forward("10:00:00")
+        released.set()
+        await expect(page.page.locator("ringside-event .count")).to_have_text("Locks in 399 days 13 hours")
+
+
 BLOCKED_STORAGE = """Object.defineProperty(window, 'localStorage', {
   get() { throw new DOMException('The document is sandboxed', 'SecurityError'); } });"""
 FULL_STORAGE = """try { for (let size = 2 ** 22, n = 0; size >= 1; n++) {
@@ -389,6 +419,31 @@ async def test_a_page_from_before_an_upgrade_asks_for_a_reload_to_write(visited:
         element = page.page.locator("ringside-comments")
         await element.get_by_role("button", name="Write a comment").click()
         await expect(element.locator(".note")).to_have_text("This page is out of date. Please load it again.")
+
+
+@pytest.mark.parametrize("dropped", [1, 2])
+async def test_a_script_that_was_dropped_on_its_way_keeps_nobody_from_writing(
+    visited: Visited, browser: Browser, dropped: int
+) -> None:
+    """As while a phone changes its network. Once is not noticed; if it happens again, the next press helps."""
+    asked: list[str] = []
+
+    async def drop(route: Route) -> None:
+        asked.append(route.request.url)
+        await (route.abort() if len(asked) <= dropped else route.continue_())
+
+    async with visited.page(browser, "", member="bo-abara") as page:
+        await page.page.route("**/elements/writing.*.js", drop)
+        await page.page.goto(visited.site.show('<ringside-comments product="ringside-tee"></ringside-comments>'))
+        element = page.page.locator("ringside-comments")
+        write, note = element.get_by_role("button", name="Write a comment"), element.locator(".note")
+        for _ in range(1, dropped):
+            await write.click()
+            await expect(note).to_have_text("This page is out of date. Please load it again.")
+        await write.click()
+        await expect(element.get_by_label("Your comment")).to_be_visible(timeout=20_000)
+        await expect(note).to_have_text("")
+        assert len(asked) == dropped + 1
 
 
 NARROW = (

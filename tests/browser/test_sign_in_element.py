@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited, sign_in_by_email
@@ -18,6 +18,12 @@ HAND_OVER = """async (returnTo) => {
   const headers = { 'content-type': 'application/json' };
   const answer = await fetch('/sign-in/done', { method: 'POST', headers, body: JSON.stringify({ returnTo }) });
   return (await answer.json()).location;
+}"""
+
+
+STORED_MEMBER = """() => {
+  const [key] = Object.keys(localStorage).filter((each) => each.startsWith('ringside http'));
+  return JSON.parse(localStorage.getItem(key))?.member;
 }"""
 
 
@@ -59,6 +65,53 @@ async def test_a_page_that_can_open_no_window_is_left_and_led_back_to(visited: V
         await is_signed_in(page.page)
         await expect(progress).to_contain_text("1 of 276 pairs seen")
         assert page.page.url == address
+
+
+async def test_a_code_is_taken_although_its_request_is_lost_once(visited: Visited, browser: Browser) -> None:
+    """It counts for a minute, and nobody would be told why they are not signed in."""
+    async with visited.page(browser, "") as page:
+        await page.page.add_init_script("window.open = () => null")
+        await page.page.goto(visited.site.show(BODY))
+        await page.page.locator("ringside-sign-in").get_by_role("button", name="Sign in").click()
+        await sign_in_by_email(visited, page.page, "lost@example.org")
+        lost = await lose_first(page.page, r'"variables":\{"token":"[^"]+"\}')
+        await page.page.get_by_role("button", name=GO_ON).click()
+        await is_signed_in(page.page)
+        assert lost == [None]
+
+
+async def test_what_a_visitor_voted_goes_on_although_its_request_is_lost_once(
+    visited: Visited, browser: Browser
+) -> None:
+    """Every pair would come again. No page of the site acts as the member before that is done."""
+    async with visited.page(browser, BODY) as page:
+        await page.page.locator("ringside-board").get_by_role("button", name="Vote for").first.click()
+        progress = page.page.locator("ringside-board .progress")
+        await expect(progress).to_contain_text("1 of 276 pairs seen")
+        lost = await lose_first(page.page, r'"variables":\{"visit":')
+        async with page.page.context.expect_page() as opening:
+            await page.page.locator("ringside-sign-in").get_by_role("button", name="Sign in").click()
+        window = await opening.value
+        await sign_in_by_email(visited, window, "window@example.org")
+        await window.get_by_role("button", name=GO_ON).click()
+        await is_signed_in(page.page)
+        await expect(progress).to_contain_text("1 of 276 pairs seen")
+        assert lost == [None]
+
+
+async def lose_first(page: Page, pattern: str) -> list[str | None]:
+    """Of the requests that have this, the first is lost. Returns which member other pages knew of at that moment."""
+    lost: list[str | None] = []
+
+    async def lose(route: Route) -> None:
+        if lost or not re.search(pattern, route.request.post_data or ""):
+            await route.fallback()
+            return
+        lost.append(await page.evaluate(STORED_MEMBER))
+        await route.abort()
+
+    await page.route("**/graphql", lose)
+    return lost
 
 
 async def test_no_empty_window_stays_open_where_nobody_can_sign_in(visited: Visited, browser: Browser) -> None:
