@@ -39,7 +39,7 @@ export abstract class Part<Data> {
   private declare locale: string;
   isStopped = false;
   /** By how much the server's clock is ahead of this one, in milliseconds. */
-  private declare ahead: number;
+  protected declare ahead: number;
   private root = document.createElement('div');
   private live = document.createElement('p');
   private views: View[] = [];
