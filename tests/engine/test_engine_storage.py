@@ -22,7 +22,7 @@ from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 
-UPDATE = 'mutation { updateProfile(input: { name: "Ada" }) { __typename ... on Refused { code message } } }'
+UPDATE = 'mutation { updateProfile(input: { name: "Ada Lovelace" }) { __typename ... on Refused { code message } } }'
 FILLER = "filler"
 MOUNT = f"""
 mount -t tmpfs -o size=3m tmpfs "$1" && head -c 1000000 /dev/zero > "$1/{FILLER}" && shift && exec "$@"

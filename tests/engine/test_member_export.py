@@ -144,7 +144,7 @@ async def test_a_comment_that_a_moderator_moves_while_the_file_is_written_is_in_
 
 async def test_a_file_has_what_moderators_did_about_the_member_and_not_who_they_are(one_client: Client) -> None:
     """The journal keeps the reason of a suspension for long after its end."""
-    await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
+    await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Evelyn"})
     mia = one_client.member("mia", Role.MODERATOR)
     until = iso(utc_now() + timedelta(days=1))
     await mia.ask(SUSPEND, input={"user": EVE, "until": until, "reason": "Insults, after two warnings"})
