@@ -177,7 +177,7 @@ async def test_a_comment_that_was_taken_back_is_decided_about_next(visited: Visi
     await page.page.keyboard.press("7")
     await expect(articles.nth(10)).to_contain_text("rejected")
     for number in range(3):
-        visited.edit(POST, by=f"late-{number}", role="member", product="late", language="en", body="Just in.")
+        visited.edit(POST, by=f"late-{number}", role="member", product="since-decided", language="en", body="Just in.")
     await page.page.keyboard.press("u")
     await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
     await page.page.keyboard.press("1")
