@@ -167,7 +167,7 @@ class UnitOfWork:
         return self.actor is not None and self.actor.startswith("User:")
 
     def _holder(self, key: str) -> str:
-        is_own = self.actor == f"User:{self.owner}"  # not so where whoever signs in becomes a member meanwhile
+        is_own = self.actor == f"User:{self.owner}"  # a visitor who signs in may ask again as the member
         return self.owner if is_own else f"{self.owner}.{key}"
 
     def _receipt(self, key: str, answer: Any) -> Receipt:

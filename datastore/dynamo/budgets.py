@@ -176,7 +176,7 @@ def shared_context() -> Context:
 
 
 def built_context() -> Context:
-    """The same for what is built for many; but it takes its turns among the calls of whoever began it."""
+    """The same for what is built for many; but its calls take turns with those of the request that began it."""
     return _context(Budget(inf, current().spent, None, Callers(current().callers.all[0])))
 
 

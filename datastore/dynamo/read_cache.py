@@ -344,8 +344,8 @@ class ReadCache:
         """Every key is read by itself, so that nobody waits for the keys of others.
 
         What is `built` is the service's own work: nobody pays for it, it goes on when nobody waits, and it is done
-        again only after twenty times as long as it took. Its calls take the turns of whoever began it, so that they
-        never stand before those of leases and settling, and are refused where too many wait.
+        again only after twenty times as long as it took. Its calls take turns with those of the request that began
+        it. So they never stand before those of leases and settling, and are refused where too many wait.
         """
 
         async def read_one(keys: Sequence[K]) -> Mapping[K, V | Exception]:

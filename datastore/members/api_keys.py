@@ -5,7 +5,7 @@
 | one key                | GetItem APIKEY#<id> APIKEY, consistent             | 1        |
 | several keys           | BatchGetItem, consistent                           | 1 a hundred |
 | all keys               | gsi1 APIKEYS, newest first                         | 1 a page |
-| issue a key            | Put if absent, with the request's receipt; whoever does is still an admin | 1 or 2 |
+| issue a key            | Put if absent, with the request's receipt and a check of the admin | 1 or 2 |
 | revoke a key           | Delete if present, with the request's receipt      | 1        |
 | when a key was used    | Update if the last one is a minute old             | 1 a minute |
 

@@ -42,7 +42,7 @@ LONGEST = timedelta(days=180)
 MOST_SESSIONS = 50
 """Of one member; with one more, the one that was used the longest ago ends."""
 MOST_PASSES = 5
-"""Over a member's sessions, to end them all: whoever begins new ones without end must not hold up who ends them."""
+"""Over a member's sessions, to end them all. Somebody who keeps beginning new ones must not keep this going."""
 
 _ID_LETTERS, _SECRET_LETTERS = 26, 32
 _ID_END = len(TOKEN_PREFIX) + _ID_LETTERS

@@ -241,7 +241,7 @@ def _counter(place: LeagueMember) -> str:
 
 
 def _counts(place: LeagueMember, change: int) -> dict[str, int]:
-    """What one place more or less changes of its league; who waits is no member, so the revision stays."""
+    """How a league changes with one place more or less. Somebody who waits is no member, so the revision stays."""
     counter = _counter(place)
     return {counter: change} if counter == "waiting" else {counter: change, "revision": 1}
 
