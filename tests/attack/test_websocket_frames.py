@@ -5,16 +5,22 @@ import json
 import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
 
+from server.http.protocol import PIECE, ServerConfig, SocketProtocol
+from server.settings import Settings
 from tests.attack import raw_http
 from tests.attack.raw_http import Exchange, connect, exchange, post
 from tests.attack.websocket_frames import CONTINUATION, HANDSHAKE, PING, TEXT, conversations, frame, message
 from tests.examples import examples
 from tests.service import Service
+from tests.waiting import turns
 from tests.websockets import open_socket, receive
 
 INIT = message({"type": "connection_init"})
@@ -97,3 +103,50 @@ async def test_a_client_that_sends_pings_and_reads_no_pongs_is_disconnected(serv
         assert (await loop.sock_recv(client, 1000)).startswith(b"HTTP/1.1 101 ")
         with pytest.raises(ConnectionError):
             await loop.sock_sendall(client, pings)  # 39 MB
+
+
+class _Transport(asyncio.Transport):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+
+    def write(self, data: Any) -> None:
+        self.written.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+async def test_answers_do_not_make_a_socket_take_more_frames_apart() -> None:
+    """Each answer that is sent looks whether something waits to be taken apart: it is one piece in an iteration."""
+
+    async def accept(_scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await asyncio.Event().wait()
+
+    config = ServerConfig(accept, Settings())
+    config.load()
+    protocol, transport = SocketProtocol(config, ServerState(), {}), _Transport()
+    protocol.connection_made(transport)
+    protocol.data_received(HANDSHAKE)
+    await turns()
+    pings = frame(b"", PING) * 10_000
+    protocol.data_received(pings)
+    for _ in range(20):
+        await protocol.send({"type": "websocket.send", "text": "an answer"})
+    transport.written.clear()
+    await asyncio.sleep(0)
+    pongs = len(b"".join(transport.written)) // 2
+    assert 0 < pongs <= 1 + PIECE // 6
