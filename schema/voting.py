@@ -318,8 +318,8 @@ class VoteCast:
 
 @record_type(voiding.VoidedVotes, "The voter's votes were voided.")
 class VoterVoided:
-    votes_removed: int = described("The number of votes voided by this call, without skips. A repeat voids none.")
-    job: Job | None = described("The job that voids the rest, if there were more votes than one request has time for.")
+    votes_removed: int = described("The number of votes voided so far, without skips. A repeat voids none.")
+    job: Job | None = described("The job, while it goes on: it voids the rest.")
 
 
 @strawberry.type

@@ -5,6 +5,7 @@
 | the stored answer to an idempotency key   | GetItem USER#<place> RECEIPT#<key>, consistent          | 1        |
 | a change and its receipt, or neither      | the change's transaction, one item more                 | 0 more   |
 | a change of steps, not begun again        | a check of the receipt in the first transaction         | 0 more   |
+| a job and the receipt of its request      | the job's transaction; PutItem of the receipt at its end | 1 more |
 | a change made once, its answer lost       | its occurrence, on the condition that it is new         | 0 more   |
 | note a board or an event                  | PutItem CREATED#<kind>, before it is created            | 1        |
 | what was noted lately                     | Query CREATED#<kind>, consistent                        | 1        |
@@ -12,7 +13,8 @@
 **Receipts.** A receipt is written in the transaction of its change, and contains the answer. So a repeat by the client,
 or a retry by this service after a lost connection, finds the first answer and changes nothing. A member's lie with what
 else is theirs, so erasing finds them. Those of visitors and machines have a partition each, since a machine may write a
-thousand a second.
+thousand a second. If a job does what was asked for, the receipt is written with the job's beginning, and replaced by
+the answer that its end gives. So a repeat after a lost process finds the job, and does not begin another.
 
 **Recently created.** Boards and events are found by an index, which is behind for a moment, but taking back and
 exporting must miss none. So each is noted for an hour, far longer than an index is behind. A note may name what was
@@ -30,7 +32,7 @@ import orjson
 from datastore.changes.occurrences import OFF, Ground, Journal, Kind, Source, is_record
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import codec_for
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.entity import Entity, ItemKey, Key
 from datastore.dynamo.writes import Write, absent, less
 from datastore.refusals import IdempotencyMismatch
 
@@ -154,6 +156,16 @@ class UnitOfWork:
         if self.key is not None:
             await self.transact(table, answer)
 
+    async def replace_receipt(self, table: Table, answer: Any) -> None:
+        """Store the answer that a job's end gives, in place of the one of its beginning."""
+        if self.key is not None:
+            await table.write(RECEIPT.put(self._receipt(self.key, answer)))
+
+    async def delete_receipt(self, table: Table) -> None:
+        """Let a repeat begin another job, since this one has failed."""
+        if self.key is not None:
+            await table.write(RECEIPT.delete(self._place(self.key)))
+
     @property
     def _source(self) -> Source:
         if self.journal.of_command:
@@ -170,6 +182,9 @@ class UnitOfWork:
         is_own = self.actor == f"User:{self.owner}"  # a visitor who signs in may ask again as the member
         return self.owner if is_own else f"{self.owner}.{key}"
 
+    def _place(self, key: str) -> ItemKey[Receipt]:
+        return RECEIPT.at(user=self._holder(key), key=key)
+
     def _receipt(self, key: str, answer: Any) -> Receipt:
         kind: Any = type(answer)
         stored = orjson.dumps(codec_for(kind).encode(answer)).decode()
@@ -179,8 +194,7 @@ class UnitOfWork:
         """The stored answer of an earlier request; IdempotencyMismatch if that request had another input."""
         if self.key is None:
             return None
-        place = RECEIPT.at(user=self._holder(self.key), key=self.key)
-        receipt = await table.get(place, consistent=True)
+        receipt = await table.get(self._place(self.key), consistent=True)
         if receipt is None or receipt.expires < self.now:
             return None
         if receipt.input_hash != self.input_hash:

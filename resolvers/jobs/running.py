@@ -130,22 +130,17 @@ def new_job(
     return Job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input=dict(input_), about=about, role=role)
 
 
-async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
-    """Store a job and work on it in the background.
-
-    Returns it without its input, which is nobody's who repeats the request.
-    """
-    begun = await job_store.begin_job(ctx.table, new_job(ctx, kind, input_))
-    ctx.services.get(JobRunner).work_soon(begun)
-    return replace(begun, input={})
+def shown_job(job: Job) -> Job:
+    """A job for an answer and its receipt: without its input, which is nobody's who repeats the request."""
+    return replace(job, input={})
 
 
 async def begin_job_once(ctx: Context, new: Job, *writes: Any, answer: Any = None) -> Job:
     """Store a new job with the request's receipt and other writes, all or none, and work on it in the background.
 
-    Returns it without its input, as `begin_job` does; so does the receipt, unless it has another answer.
+    The receipt has the job as `shown_job` returns it, unless it has another answer.
     """
-    shown = replace(new, input={})
+    shown = shown_job(new)
     await job_store.begin_job_once(ctx.table, new, shown if answer is None else answer, ctx.unit, *writes)
     ctx.services.get(JobRunner).work_soon(new)
     return shown
@@ -154,7 +149,7 @@ async def begin_job_once(ctx: Context, new: Job, *writes: Any, answer: Any = Non
 async def job_soon(ctx: Context, begun: Job, work: Work) -> Job:
     """A job once it has ended, or after `answer_seconds` as far as it is: then it goes on without the request.
 
-    It is without its input, like that of `begin_job`. Conflict if it has failed.
+    Conflict if it has failed: then a repeat of the request begins another.
     """
     runner = ctx.services.get(JobRunner)
     try:
@@ -162,7 +157,9 @@ async def job_soon(ctx: Context, begun: Job, work: Work) -> Job:
             ended = await runner.finish(begun, work)
     except TimeoutError:
         ended = await runner.current(begun)
-    return replace(refuse_failed(ended), input={})
+    if ended.state is JobState.FAILED:
+        await ctx.unit.delete_receipt(ctx.table)
+    return shown_job(refuse_failed(ended))
 
 
 def refuse_failed(ended: Job) -> Job:

@@ -35,12 +35,12 @@ from datastore.pickem.events import Event, EventState, change_event, read_matche
 from datastore.pickem.predictions import Prediction, Share, predictions_to_score
 from datastore.pickem.standings import Credit, Histogram
 from datastore.refusals import Conflict, NotFound
-from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, starter_of
+from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, shown_job, starter_of
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, load_locked_if_due
 from resolvers.pickem.events import EventId
 from resolvers.pickem.rules import closeness, worst_distance
-from resolvers.pickem.visibility import ShownEvent, load_event
+from resolvers.pickem.visibility import ShownEvent, load_event, show_changed
 from resolvers.requests.context import Context, Role, Services
 
 # ── crediting ──
@@ -80,12 +80,18 @@ def event_job(services: Services, kind: str, event: str, actor: str | None, star
     return Job(services.ids.next(now), kind, starter, now, input=wanted, role=Role.EDITOR)
 
 
-async def begin_event_job(services: Services, new: Job, change: Callable[[Event], Awaitable[Event | None]]) -> Job:
+async def begin_event_job(
+    services: Services,
+    new: Job,
+    change: Callable[[Event], Awaitable[Event | None]],
+    unit: UnitOfWork | None = None,
+) -> Job:
     """Begin a job, or find the one of its kind that is not finished. Conflict if one of the other kind is not.
 
     `change` refuses an event, or returns it with the job; None if nothing is to be done, so that the job is done.
+    `unit` is that of a request. Its receipt has the answer that is true while the job goes on.
     """
-    table, unit = services.table, services.unit(new.input["actor"] or None)
+    table, unit = services.table, unit or services.unit(new.input["actor"] or None)
 
     async def begin(event: Event | None) -> Job:
         if event is None:
@@ -96,11 +102,18 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
         if earlier is not None and earlier.is_running:
             if earlier.kind != new.kind:
                 raise Conflict(_AT_WORK[earlier.kind], path=("input", "event"))
+            await unit.store_receipt(table, _so_far(event, earlier))
             return earlier
-        await change_event(table, event, begun, unit, begun, job_store.job_put(new))
+        await change_event(table, event, begun, unit, _so_far(begun, new), job_store.job_put(new))
         return new
 
     return await optimistic(lambda: load_locked_if_due(services, new.input["event"]), begin)
+
+
+def _so_far(event: Event, job: Job) -> "Scored | Unscored":
+    """The answer to a request while its job goes on."""
+    shown = show_changed(event), shown_job(job)
+    return Unscored(*shown) if job.kind == UNSCORE_EVENT else Scored(shown[0], job.done, shown[1])
 
 
 async def last_job(services: Services, event: Event) -> Job | None:
@@ -165,10 +178,10 @@ async def score_event(ctx: Context, /, *, event: EventId, confirm_missing: bool 
     """Score an event. What is left when the request has to answer goes on as a job."""
     ctx.with_role(Role.EDITOR)
     new = event_job(ctx.services, SCORE_EVENT, event, ctx.unit.actor, starter_of(ctx))
-    begun = await begin_scoring(ctx.services, new, confirm_missing=confirm_missing)
+    begun = await begin_scoring(ctx.services, new, confirm_missing=confirm_missing, unit=ctx.unit)
     job = await job_soon(ctx, begun, score_event_job)
     answer = Scored(await _current_event(ctx, event), job.done, job if job.is_running else None)
-    await ctx.unit.store_receipt(ctx.table, answer)
+    await ctx.unit.replace_receipt(ctx.table, answer)
     return answer
 
 
@@ -180,7 +193,9 @@ async def _current_event(ctx: Context, event: str) -> ShownEvent:
     return found
 
 
-async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool) -> Job:
+async def begin_scoring(
+    services: Services, new: Job, *, confirm_missing: bool, unit: UnitOfWork | None = None
+) -> Job:
     """Begin to score an event, or find the scoring that is not finished."""
 
     async def change(event: Event) -> Event:
@@ -193,7 +208,7 @@ async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool) 
             await _refuse_missing_results(services, event)
         return event.changed(job=new.id)
 
-    return await begin_event_job(services, new, change)
+    return await begin_event_job(services, new, change, unit)
 
 
 async def score(services: Services, event: str) -> Job:
@@ -264,14 +279,14 @@ async def unscore_event(ctx: Context, /, *, event: EventId) -> Unscored:
     """Take the points back. What is left when the request has to answer goes on as a job."""
     ctx.with_role(Role.EDITOR)
     new = event_job(ctx.services, UNSCORE_EVENT, event, ctx.unit.actor, starter_of(ctx))
-    job = await job_soon(ctx, await begin_unscoring(ctx.services, new), unscore_event_job)
+    job = await job_soon(ctx, await begin_unscoring(ctx.services, new, ctx.unit), unscore_event_job)
     answer = Unscored(await _current_event(ctx, event), job if job.is_running else None)
-    await ctx.unit.store_receipt(ctx.table, answer)
+    await ctx.unit.replace_receipt(ctx.table, answer)
     return answer
 
 
-async def begin_unscoring(services: Services, new: Job) -> Job:
-    """Begin to take points back, or find the job that does. A repeat finds that all were taken back."""
+async def begin_unscoring(services: Services, new: Job, unit: UnitOfWork | None = None) -> Job:
+    """Begin to take points back, or find the job that does."""
 
     async def change(event: Event) -> Event | None:
         if event.may_have_points:
@@ -280,7 +295,7 @@ async def begin_unscoring(services: Services, new: Job) -> Job:
             return None
         raise Conflict(f"This event is {event.state.value.lower()} and has not been scored.", path=("input", "event"))
 
-    return await begin_event_job(services, new, change)
+    return await begin_event_job(services, new, change, unit)
 
 
 # ── the job that takes points back ──

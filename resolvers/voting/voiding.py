@@ -1,14 +1,14 @@
-"""Voiding a voter: within the request as far as its time allows, and the rest as a job; voiding and restoring many."""
+"""Voiding a voter, as a job whose end is waited for; voiding and restoring many voters."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import BadKey, Table, gather_or_cancel, key_text, optimistic, remaining
+from datastore.dynamo import BadKey, Table, gather_or_cancel, key_text, optimistic
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.refusals import Conflict, InvalidInput, NotFound
@@ -20,7 +20,7 @@ from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_v
 from datastore.voting.suspects import PSEUDONYM, voter_of
 from datastore.voting.voiding import RESTORABLE, Voiding
 from datastore.voting.votes import read_latest_vote
-from resolvers.jobs.running import JobId, JobRun, begin_job, begin_job_once, new_job
+from resolvers.jobs.running import JobId, JobRun, begin_job_once, job_soon, new_job, shown_job
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import AnyId, Context, Role, Services
 from resolvers.values.node_ids import parse_node_id
@@ -36,7 +36,7 @@ _LONGEST_VOTER = 128
 
 @dataclass(frozen=True, slots=True)
 class VoidedVotes:
-    """What one call voided, and the job that voids the rest, if there was more."""
+    """How many votes are voided so far, and the job while it goes on."""
 
     votes_removed: int
     job: Job | None = None
@@ -45,7 +45,7 @@ class VoidedVotes:
 async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_address: bool = False) -> VoidedVotes:
     """Void all votes of one voter on one board and settle it; with `same_address` also those from their addresses.
 
-    Half of the request's time is for voiding, the rest for settling. What is left then becomes a job.
+    What is left when the request has to answer goes on as a job.
     """
     ctx.with_role(Role.EDITOR)
     await require_board(ctx, board)
@@ -55,15 +55,11 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
         "same_address": "yes" if same_address else "",
         "actor": ctx.unit.actor or "",
     }
-    until, voided, job = remaining() / 2, 0, None
-    async with _voiding(ctx.services, wanted) as counts:
-        async for votes in counts:
-            voided += votes
-            if remaining() < until:
-                job = await begin_job(ctx, VOID_VOTER, wanted)
-                break
-    answer = VoidedVotes(voided, job)
-    await ctx.unit.store_receipt(ctx.table, answer)
+    new = new_job(ctx, VOID_VOTER, wanted)
+    await job_store.begin_job_once(ctx.table, new, VoidedVotes(0, shown_job(new)), ctx.unit)
+    job = await job_soon(ctx, new, void_voter_job)
+    answer = VoidedVotes(job.done, job if job.is_running else None)
+    await ctx.unit.replace_receipt(ctx.table, answer)
     return answer
 
 
@@ -73,11 +69,16 @@ async def require_board(ctx: Context, board: str) -> None:
 
 
 async def void_voter_job(services: Services, run: JobRun) -> str:
-    """Void what a request had no time for. It starts over after an interruption: voided votes are passed over."""
-    async with _voiding(services, run.input) as counts:
-        async for votes in counts:
-            run.done += votes
-    return f"Votes voided: {run.done}."
+    """It starts over after an interruption: voided votes are passed over."""
+    table, board, unit = services.table, run.input["board"], services.unit(run.input["actor"] or None)
+    async with _changing_votes(services, board, run.input["voter"]):
+        for voter in await voters_of(table, run.input["voter"], board):
+            async for votes in store.void_votes(table, voter, board, unit):
+                run.done += votes
+            if run.input["same_address"]:
+                async for votes in store.void_votes_of_addresses(table, voter, board, unit):
+                    run.done += votes
+    return f"Votes voided: {run.done:,}."
 
 
 async def void_votes_since(services: Services, voter: str, since: datetime | None, unit: UnitOfWork) -> int:
@@ -101,24 +102,6 @@ async def _changing_votes(services: Services, board: str, *voters: str) -> Async
     for voter in voters:
         cache.votes_voided(voter, board)
     await cache.settler(board).settle_anew()
-
-
-@asynccontextmanager
-async def _voiding(services: Services, wanted: Mapping[str, str]) -> AsyncIterator[AsyncIterator[int]]:
-    """How many votes were voided of what a job's input names, some at a time."""
-    changing = _changing_votes(services, wanted["board"], wanted["voter"])
-    async with changing, aclosing(_void(services, wanted)) as counts:
-        yield counts
-
-
-async def _void(services: Services, wanted: Mapping[str, str]) -> AsyncGenerator[int]:
-    table, board, unit = services.table, wanted["board"], services.unit(wanted.get("actor") or None)
-    for voter in await voters_of(table, wanted["voter"], board):
-        async for votes in store.void_votes(table, voter, board, unit):
-            yield votes
-        if wanted["same_address"]:
-            async for votes in store.void_votes_of_addresses(table, voter, board, unit):
-                yield votes
 
 
 def _parse_voter(text: str, path: tuple[str, ...]) -> str:
@@ -190,7 +173,7 @@ async def _same_voiding(ctx: Context, earlier: Voiding | None, voters: Sequence[
         return None
     if not job.is_running and await any_has_counted_vote(ctx.table, voters, earlier.board):
         return None
-    return replace(job, input={})
+    return shown_job(job)
 
 
 async def _is_restoring(ctx: Context, voiding: Voiding) -> bool:
@@ -216,7 +199,7 @@ async def restore_voters(ctx: Context, /, *, job: JobId) -> Job:
             raise Conflict("These votes are still being voided. Wait until the job has ended.", path=("input", "job"))
         earlier = await job_store.read_job(ctx.table, voiding.jobs[job]) if voiding.jobs[job] else None
         if earlier is not None and earlier.state is not JobState.FAILED:
-            return replace(earlier, input={})
+            return shown_job(earlier)
         input_ = {"voided": job, **_input_of(ctx, voiding.board, voiding.voters)}
         new = new_job(ctx, RESTORE_VOTERS, input_, role=Role.EDITOR)
         after = replace(voiding, jobs={**voiding.jobs, job: new.id}, version=voiding.version + 1)

@@ -17,7 +17,7 @@ from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary import lists as list_store
 from datastore.vocabulary.lists import WordList
 from datastore.voting.boards import MAIN
-from resolvers.jobs.running import JobRun, job_soon, new_job
+from resolvers.jobs.running import JobRun, job_soon, new_job, shown_job
 from resolvers.pickem.season_files import SeasonStore, season_rows
 from resolvers.requests.context import Context, Role, Services
 from resolvers.transfer.loop import OnProblem, Preview, PreviewedStore, import_records, preview_records
@@ -126,10 +126,10 @@ async def _import(ctx: Context, what: str, into: str, text: str, *, dry_run: boo
         return Imported(len(found.missing), problems, None)
     new = new_job(ctx, IMPORT_TEXT, {"what": what, "into": into, "actor": ctx.unit.actor or ""})
     await job_store.store_text(ctx.table, new.id, text, ctx.now() + job_store.LIFETIME)
-    begun = await job_store.begin_job(ctx.table, new)
-    job = await job_soon(ctx, begun, import_text_job)
+    await job_store.begin_job_once(ctx.table, new, Imported(0, problems, shown_job(new)), ctx.unit)
+    job = await job_soon(ctx, new, import_text_job)
     answer = Imported(job.done, problems, job if job.is_running else None)
-    await ctx.unit.store_receipt(ctx.table, answer)
+    await ctx.unit.replace_receipt(ctx.table, answer)
     return answer
 
 

@@ -16,7 +16,6 @@ from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRun, JobRunner
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
-from resolvers.voting import voiding
 from resolvers.voting.settling import BoardCache
 from tests.client import Client, pages
 from tests.command import ROOT, environment, on_table, ringside_process
@@ -40,42 +39,34 @@ def runner_of(services: Services) -> tuple[JobRunner, Services]:
     return other.get(JobRunner), other
 
 
-def leave_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request has time for its first step of voiding."""
-    seconds = iter([8.0])
-    monkeypatch.setattr(voiding, "remaining", lambda: next(seconds, 0.0))
-
-
-async def test_what_a_request_has_no_time_for_becomes_a_job(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer counts what the request voided and names the job, which voids the rest; a repeat answers the same."""
+async def test_voiding_for_which_a_request_has_no_time_goes_on(client: Client) -> None:
+    """The answer counts what is voided so far and names the job; a repeat answers the same."""
     await add_contenders(client, "a", "b", "c", "d")
     ada = client.member("ada")
     for _ in range(6):
         await vote(ada)
-    leave_one_step(monkeypatch)
-    admin = editor(client)
+    runner, admin = client.services.get(JobRunner), editor(client)
+    runner.answer_seconds, usual = 0.0, runner.answer_seconds
     wanted = {"voter": "ada", "idempotencyKey": "once"}
     answer = await admin.ask(VOID_AS_JOB, input=wanted)
     job = await ended(admin, answer["job"]["id"])
-    assert (job["kind"], job["state"]) == ("VOID_VOTER", "DONE")
-    assert answer["votesRemoved"] + job["done"] == 6
+    assert (job["kind"], job["state"], job["done"]) == ("VOID_VOTER", "DONE", 6)
+    runner.answer_seconds = usual
     assert (await client.ask(BOARD_COUNTS))["votes"] == 0
     assert await admin.ask(VOID_AS_JOB, input=wanted) == answer
     receipts = [receipt async for receipt in client.services.table.scan(RECEIPT, consistent=True)]
     assert ["ada" in receipt.answer for receipt in receipts] == [False]  # it would outlive the erasure of the voter
-    monkeypatch.undo()
     assert await admin.ask(VOID_AS_JOB, input={"voter": "ada"}) == {"votesRemoved": 0, "job": None}
     await assert_consistent(client)
 
 
-async def test_a_job_is_shown_to_who_began_it_and_to_admins(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_job_is_shown_to_who_began_it_and_to_admins(client: Client) -> None:
     """Others see nothing, and neither does anybody for the id of a job that is not in this table."""
     await add_contenders(client, "a", "b")
     await vote(client.member("ada"))
-    leave_one_step(monkeypatch)
     starter = client.member("eve", Role.EDITOR)
-    for _ in range(4):
-        await vote(client.member("ada"))
+    runner = client.services.get(JobRunner)
+    runner.answer_seconds, usual = 0.0, runner.answer_seconds
     job = (await starter.ask(VOID_AS_JOB, input={"voter": "ada"}))["job"]
     for viewer, sees in (
         (starter, True),
@@ -89,6 +80,7 @@ async def test_a_job_is_shown_to_who_began_it_and_to_admins(client: Client, monk
         assert await starter.ask(JOB_QUERY, id=strange) is None
     assert await starter.code(JOB_QUERY, id=node_id("Board", "main")) == "BAD_USER_INPUT"
     await ended(starter, job["id"])
+    runner.answer_seconds = usual
 
 
 async def test_a_job_may_be_the_first_to_use_a_part_while_its_process_ends(one_client: Client) -> None:
@@ -242,7 +234,7 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
     for _ in range(36):
         await vote(one_client.member("ada"))
     services.get(JobRunner).start({})  # this process works on none
-    job = await begun(services, "VOID_VOTER", board="main", voter="ada", same_address="")
+    job = await begun(services, "VOID_VOTER", board="main", voter="ada", same_address="", actor="")
     async with Proxy(settings.dynamodb_url) as proxy:
         variables = environment(**on_table(proxy.url, settings.table, RINGSIDE_SECRETS=SECRET))
         process = subprocess.Popen([sys.executable, "-m", "server", "jobs", "--resume"], cwd=ROOT, env=variables)
@@ -265,7 +257,7 @@ async def test_the_command_lists_jobs_and_finishes_them(one_client: Client) -> N
     await add_contenders(one_client, "a", "b")
     await vote(one_client.member("ada"))
     one_client.services.get(JobRunner).start({})
-    job = await begun(one_client.services, "VOID_VOTER", board="main", voter="ada", same_address="")
+    job = await begun(one_client.services, "VOID_VOTER", board="main", voter="ada", same_address="", actor="")
     settings = one_client.settings
     variables = on_table(settings.dynamodb_url, settings.table, RINGSIDE_SECRETS=SECRET, COLUMNS="40")
     listed = await asyncio.to_thread(ringside_process, "jobs", **variables)

@@ -229,6 +229,38 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
     await assert_sound(one_client)
 
 
+async def test_a_request_that_is_repeated_after_its_process_has_ended_takes_no_points_back_twice(
+    one_client: Client,
+) -> None:
+    """Its job has ended and the event is scored again by then. The repeat is told of the first job."""
+    editor, event, _ = await decided_event(one_client, 3)
+    await editor.score(event)
+    runner, given = one_client.services.get(JobRunner), {"event": event, "idempotencyKey": "once"}
+    runner.start({})  # nobody but the request works on its job
+    finish = runner.finish
+    is_begun, never = asyncio.Event(), asyncio.get_running_loop().create_future()
+
+    def begin_only(job: Job, work: Work) -> asyncio.Future[Job]:
+        is_begun.set()
+        return never
+
+    runner.finish = begin_only  # type: ignore[method-assign] # the process ends as soon as the job is stored
+    asking = asyncio.ensure_future(editor.client.ask(UNSCORE, input=given))
+    await is_begun.wait()
+    asking.cancel()
+    runner.finish = finish  # type: ignore[method-assign]
+    [unscoring] = [one async for one in job_store.all_jobs(one_client.services.table) if one.is_running]
+    other = Services(one_client.services.table, one_client.services.seal, one_client.services.policy)
+    assert (await work_on(other, unscoring)).state == JobState.DONE
+    await other.close()
+    assert await editor.score(event) == 3
+    again = await editor.client.ask(UNSCORE, input=given)
+    assert again["job"]["id"] == node_id("Job", unscoring.id)
+    assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] == "SCORED"
+    assert await points(one_client) == [10] * 3
+    await assert_sound(one_client)
+
+
 async def begun_as(services: Services, kind: str, event: str) -> Job:
     new = event_job(services, kind, event, actor=None)
     if kind == SCORE_EVENT:
