@@ -256,10 +256,11 @@ async def _read_later(
 
 
 async def read_pair_tallies(table: Table, board: Board) -> list[PairTally]:
-    """Every pair's tally in every shard."""
+    """Every pair's tally in every shard. Consistent, since what follows from them is kept until the next settling."""
 
     async def read_shard(shard: int) -> list[PairTally]:
-        return [tally async for tally in table.iterate(PAIR.on(board=board.slug, shard=shard), at_once=1000)]
+        tallies = table.iterate(PAIR.on(board=board.slug, shard=shard), at_once=1000, consistent=True)
+        return [tally async for tally in tallies]
 
     shards = await asyncio.gather(*(read_shard(shard) for shard in range(board.read_shards)))
     return [tally for shard in shards for tally in shard]

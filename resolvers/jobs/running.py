@@ -135,6 +135,13 @@ def shown_job(job: Job) -> Job:
     return replace(job, input={})
 
 
+async def found_job(ctx: Context, found: Job) -> Job:
+    """A job that was begun before, as the answer to this request and to its repeats."""
+    shown = shown_job(found)
+    await ctx.unit.store_receipt(ctx.table, shown)
+    return shown
+
+
 async def begin_job_once(ctx: Context, new: Job, *writes: Any, answer: Any = None) -> Job:
     """Store a new job with the request's receipt and other writes, all or none, and work on it in the background.
 

@@ -193,9 +193,7 @@ async def _current_event(ctx: Context, event: str) -> ShownEvent:
     return found
 
 
-async def begin_scoring(
-    services: Services, new: Job, *, confirm_missing: bool, unit: UnitOfWork | None = None
-) -> Job:
+async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool, unit: UnitOfWork | None = None) -> Job:
     """Begin to score an event, or find the scoring that is not finished."""
 
     async def change(event: Event) -> Event:

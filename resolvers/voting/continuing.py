@@ -43,9 +43,11 @@ def visitor_of(ctx: Context, visit: str) -> str:
 
 async def continue_walks(services: Services, visitor: str, member: str) -> None:
     """Let a member go on with a visitor's walk over each board."""
+    cache = services.get(BoardCache)
 
     async def go_on(board: str) -> None:
         if await continuing.continue_walk(services.table, visitor, member, board, services.clock()):
-            services.get(BoardCache).votes_voided(member, board)
+            cache.votes_voided(member, board)
+            cache.settler(board).begin()  # the member may see the results now: who listens to them looks again
 
     await gather_or_cancel(map(go_on, await boards.every_slug(services.table)), _AT_ONCE)

@@ -373,16 +373,21 @@ class BoardCache:
             return cached.board if cached else None
         return None
 
-    async def contenders_at(self, board: Board, ordinals: Sequence[int]) -> list[CountedContender | None]:
-        """Contenders with their counts in the board's state. Those that have just joined elsewhere are read anew."""
+    async def contenders_of(self, board: Board, ordinals: Sequence[int]) -> list[Contender | None]:
+        """Contenders without counts. Those that have just joined elsewhere are read anew."""
         keys = [(board.slug, ordinal) for ordinal in ordinals]
-        blocks = list(dict.fromkeys(ordinal // BLOCK_SIZE for ordinal in ordinals))
-        found, counts = await asyncio.gather(
-            self.contenders.load_many(keys),
-            self._counts.load_many([(board.slug, board.settled, block) for block in blocks]),
-        )
+        found = await self.contenders.load_many(keys)
         for place, key in enumerate(keys):
             found[place] = found[place] or await contender_store.read_contender(self._services.table, *key)
+        return found
+
+    async def contenders_at(self, board: Board, ordinals: Sequence[int]) -> list[CountedContender | None]:
+        """Contenders with their counts in the board's state."""
+        blocks = list(dict.fromkeys(ordinal // BLOCK_SIZE for ordinal in ordinals))
+        found, counts = await asyncio.gather(
+            self.contenders_of(board, ordinals),
+            self._counts.load_many([(board.slug, board.settled, block) for block in blocks]),
+        )
         of_block = dict(zip(blocks, counts, strict=True))
         return [None if one is None else contender_store.counted(one, of_block[one.block] or ()) for one in found]
 

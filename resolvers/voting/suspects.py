@@ -25,7 +25,7 @@ from datastore.voting import suspects as store
 from datastore.voting.boards import MAIN
 from datastore.voting.contenders import read_contenders
 from datastore.voting.suspects import RankChange, Suspect, SuspectSearch
-from resolvers.jobs.running import JobRun, begin_job_once, new_job, shown_job
+from resolvers.jobs.running import JobRun, begin_job_once, found_job, new_job
 from resolvers.requests.context import Context, Role, Services
 from resolvers.voting.suspect_search import NO_ENGINE
 from resolvers.voting.suspicion import MOST_PROBABLE
@@ -61,7 +61,7 @@ async def find_suspects(ctx: Context, /, *, board: str) -> Job:
     async def begin(before: SuspectSearch | None) -> Job:
         running = await job_store.read_job(ctx.table, before.job) if before else None
         if running is not None and running.is_running:
-            return shown_job(running)
+            return await found_job(ctx, running)
         job = new_job(ctx, FIND_SUSPECTS, {"board": board}, role=Role.EDITOR)
         if before is None:
             after = SuspectSearch(board, job.id, 1)

@@ -192,9 +192,12 @@ class Results:
         return found
 
     async def contenders_at(self, ordinals: Sequence[int]) -> list[ShownContender | None]:
-        found = await board_cache(self._ctx).contenders_at(self._board, ordinals)
-        shown = _without_counts if self.hidden else ShownContender
-        return [None if each is None else shown(each) for each in found]
+        cache = board_cache(self._ctx)
+        if self.hidden:
+            named = await cache.contenders_of(self._board, ordinals)
+            return [None if each is None else _without_counts(each) for each in named]
+        found = await cache.contenders_at(self._board, ordinals)
+        return [None if each is None else ShownContender(each) for each in found]
 
     async def contenders(self, request: PageRequest) -> Page[ShownContender]:
         page = await read_contenders_page(self._ctx.table, self._board, request)

@@ -20,7 +20,7 @@ from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_v
 from datastore.voting.suspects import PSEUDONYM, voter_of
 from datastore.voting.voiding import RESTORABLE, Voiding
 from datastore.voting.votes import read_latest_vote
-from resolvers.jobs.running import JobId, JobRun, begin_job_once, job_soon, new_job, shown_job
+from resolvers.jobs.running import JobId, JobRun, begin_job_once, found_job, job_soon, new_job, shown_job
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import AnyId, Context, Role, Services
 from resolvers.values.node_ids import parse_node_id
@@ -55,7 +55,7 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
         "same_address": "yes" if same_address else "",
         "actor": ctx.unit.actor or "",
     }
-    new = new_job(ctx, VOID_VOTER, wanted)
+    new = new_job(ctx, VOID_VOTER, wanted, role=Role.EDITOR)
     await job_store.begin_job_once(ctx.table, new, VoidedVotes(0, shown_job(new)), ctx.unit)
     job = await job_soon(ctx, new, void_voter_job)
     answer = VoidedVotes(job.done, job if job.is_running else None)
@@ -139,10 +139,10 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
     digest = store.voters_digest(board, named)
 
     async def begin(earlier: Voiding | None) -> Job:
-        if found := await _same_voiding(ctx, earlier, named):
-            return found
         if earlier and await _is_restoring(ctx, earlier):
             raise Conflict("These votes are being restored. Wait until that job has ended.", path=("input", "voters"))
+        if found := await _same_voiding(ctx, earlier, named):
+            return await found_job(ctx, found)
         job = new_job(ctx, VOID_VOTERS, _input_of(ctx, board, named), role=Role.EDITOR)
         jobs = {**(earlier.jobs if earlier else {}), job.id: ""}
         version = earlier.version + 1 if earlier else 1
@@ -173,14 +173,14 @@ async def _same_voiding(ctx: Context, earlier: Voiding | None, voters: Sequence[
         return None
     if not job.is_running and await any_has_counted_vote(ctx.table, voters, earlier.board):
         return None
-    return shown_job(job)
+    return job
 
 
 async def _is_restoring(ctx: Context, voiding: Voiding) -> bool:
-    """Whether a job restores what was voided last: it would restore what is passed over as void."""
-    restoring = voiding.jobs[voiding.latest]
-    job = await job_store.read_job(ctx.table, restoring) if restoring else None
-    return job is not None and job.is_running
+    """Whether a job restores what an earlier one has voided: it would restore what is passed over as void."""
+    restoring = filter(None, voiding.jobs.values())
+    jobs = await gather_or_cancel(job_store.read_job(ctx.table, each) for each in restoring)
+    return any(job is not None and job.is_running for job in jobs)
 
 
 def _input_of(ctx: Context, board: str, voters: Sequence[str]) -> dict[str, str]:
@@ -199,7 +199,7 @@ async def restore_voters(ctx: Context, /, *, job: JobId) -> Job:
             raise Conflict("These votes are still being voided. Wait until the job has ended.", path=("input", "job"))
         earlier = await job_store.read_job(ctx.table, voiding.jobs[job]) if voiding.jobs[job] else None
         if earlier is not None and earlier.state is not JobState.FAILED:
-            return shown_job(earlier)
+            return await found_job(ctx, earlier)
         input_ = {"voided": job, **_input_of(ctx, voiding.board, voiding.voters)}
         new = new_job(ctx, RESTORE_VOTERS, input_, role=Role.EDITOR)
         after = replace(voiding, jobs={**voiding.jobs, job: new.id}, version=voiding.version + 1)

@@ -71,7 +71,7 @@ async def take_back(ctx: Context, /, *, user: UserId, since: datetime | None = N
         await refuse_admin(ctx, member, "Only an admin can take back an admin's contributions.")
     wanted = TakingBack(member.user, since, frozenset(parts), ctx.unit.actor)
     occurred = ctx.unit.occurred(Kind.MEMBER_TAKEN_BACK, f"User:{member.user}")
-    return await begin_job_once(ctx, new_job(ctx, TAKE_BACK, wanted.as_input()), *occurred)
+    return await begin_job_once(ctx, new_job(ctx, TAKE_BACK, wanted.as_input(), role=Role.MODERATOR), *occurred)
 
 
 async def take_back_job(services: Services, run: JobRun) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,6 +23,8 @@ from tests.conftest import SECRET, settings_for
 from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
 from tests.intercepted import Send, intercepted, is_of_request
+from tests.lagging import Lag
+from tests.lagging.service import lagging_services
 from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD
 from tests.service import Service
 from tests.voting import (
@@ -282,6 +285,23 @@ async def test_strengths_are_shown_beside_the_record(one_client: Client) -> None
     await settle_votes(one_client)
     rows = await until(shown, "the strengths are fitted to the votes")
     assert all(row["low"] < row["value"] < row["high"] for row in rows)
+
+
+async def test_strengths_count_votes_that_replicas_do_not_have_yet(
+    default_engine: RunningEngine, tmp_path: Path, table_name: str
+) -> None:
+    """They are kept until the next settling, so what they are fitted to is read consistently."""
+    lag = Lag(mean=1e6, longest=1e6, stale=1.0)
+    async with lagging_services(default_engine, tmp_path, table_name, lag=lag) as (_, [client]):
+        await add_contenders(client, "a", "b")
+        await vote(client.member("ada"), "LEFT")
+        await settle_votes(client)
+
+        async def shown() -> list[Any]:
+            rows = (await client.ask("{ leaderboard { nodes { strength { value } } } }"))["nodes"]
+            return [row["strength"] for row in rows if row["strength"]]
+
+        assert len(await until(shown, "the strengths are fitted to the vote")) == 2
 
 
 async def test_a_leaderboard_is_watched(service: Service) -> None:

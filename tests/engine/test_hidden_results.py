@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import Table, iso
+from datastore.voting.votes import VOTE
 from resolvers.requests.context import Context, Kind, Role, Viewer, utc_now
 from resolvers.voting import boards as board_resolvers
 from resolvers.voting import settling
+from resolvers.voting.continuing import continue_walks
 from tests.api_keys import create_api_key
 from tests.client import Client, serving
 from tests.conftest import settings_for
@@ -256,6 +258,21 @@ async def test_a_repeated_vote_that_was_voided_shows_nothing(client: Client) -> 
     assert again == {**counted, "matchup": None}
 
 
+async def test_results_are_sent_to_who_goes_on_as_a_member(client: Client) -> None:
+    """Who voted as a visitor and signs in sees them at once, and not only after somebody else's vote."""
+    await create(client, "cup")
+    await editor(client).ask(UPDATE, input={"slug": "cup", "resultsVisible": "AFTER_VOTING"})
+    await vote(client, "LEFT", "cup")
+    await settle_votes(client, "cup")
+    [voter] = {one.voter async for one in client.services.table.scan(VOTE, consistent=True)}
+    sees = Viewer("e", Kind.MEMBER, roles=frozenset({Role.EDITOR}))
+    async with listening(client, Viewer("ada", Kind.MEMBER), "cup") as told, listening(client, sees, "cup") as begun:
+        await next_rows(begun)
+        assert told.empty()
+        await continue_walks(client.services, voter, "ada")
+        assert await next_rows(told)
+
+
 async def test_many_skips_do_not_hide_an_earlier_vote(one_client: Client) -> None:
     """The one vote that counts is found behind the skips of a whole cycle."""
     names = [f"c{number:02d}" for number in range(12)]
@@ -329,6 +346,19 @@ async def test_another_process_knows_that_the_viewer_has_voted(default_engine: R
         clock = second.services.cache.clock
         second.services.cache.clock = lambda: clock() + settling.VOTED_SECONDS
         assert (await elsewhere.ask("{ board { resultsHidden } }"))["resultsHidden"] is True
+
+
+async def test_hidden_results_are_not_read(one_client: Client) -> None:
+    """Nor waited for: how long a name takes would tell that somebody votes."""
+    [contender, *_] = await add_contenders(one_client, "a", "b", "c")
+    await change(one_client, resultsVisible="AFTER_CLOSE")
+    await vote(one_client.member("ada"))
+    await settle_votes(one_client)
+    async with serving(one_client.settings) as second:
+        with read_keys(second.services.table) as keys:
+            shown = await second.ask("query ($id: ID!) { contender(id: $id) { name wins } }", id=contender)
+    assert (shown["name"], shown["wins"]) == ("a", None)
+    assert [key for key in keys if "RESULTS#" in key] == []
 
 
 @pytest.mark.parametrize("mode", ["AFTER_CLOSE", "AFTER_VOTING"])

@@ -240,7 +240,7 @@ async def test_a_request_that_is_repeated_after_its_process_has_ended_takes_no_p
     finish = runner.finish
     is_begun, never = asyncio.Event(), asyncio.get_running_loop().create_future()
 
-    def begin_only(job: Job, work: Work) -> asyncio.Future[Job]:
+    def begin_only(_: Job, __: Work) -> asyncio.Future[Job]:
         is_begun.set()
         return never
 

@@ -3,6 +3,8 @@
 import asyncio
 from datetime import timedelta
 
+import pytest
+
 from datastore.dynamo import Table
 from resolvers.jobs.running import JobRunner
 from resolvers.requests.context import Role, utc_now
@@ -147,11 +149,15 @@ async def test_a_job_that_voids_the_same_votes_at_the_same_time_cannot_bring_the
     assert (await client.ask(BOARD))["board"]["votes"] == 9
 
 
-async def test_what_is_being_restored_is_not_voided_at_the_same_time(client: Client) -> None:
+@pytest.mark.parametrize("voidings", [1, 2])
+async def test_what_is_being_restored_is_not_voided_at_the_same_time(client: Client, voidings: int) -> None:
     """The voiding would pass over what is void still, and the restoring would bring it back afterwards."""
     await voted(client)
     job = await void(client, "ada")
     await ended(editor(client), job)
+    for _ in range(voidings - 1):
+        await vote(client.member("ada"))
+        await ended(editor(client), await void(client, "ada"))
     client.services.get(JobRunner).start({})  # nobody works on what begins now
     restoring = await restore(client, job)
     refused = await editor(client).ask(VOID, input={"board": "main", "voters": ["ada"]})
@@ -159,6 +165,19 @@ async def test_what_is_being_restored_is_not_voided_at_the_same_time(client: Cli
     client.services.get(JobRunner).start(JOB_KINDS)
     await ended(editor(client), restoring)
     assert (await ended(editor(client), await void(client, "ada")))["message"] == "Votes voided: 3."
+
+
+async def test_a_repeat_that_was_answered_with_an_earlier_job_voids_nothing_cast_since(client: Client) -> None:
+    """The key's receipt names the job that was found, although this request began none."""
+    await voted(client)
+    job = await void(client, "ada")
+    await ended(editor(client), job)
+    given = {"board": "main", "voters": ["ada"], "idempotencyKey": "once"}
+    assert (await editor(client).ask(VOID, input=given))["job"]["id"] == job
+    await vote(client.member("ada"))
+    assert (await editor(client).ask(VOID, input=given))["job"]["id"] == job
+    other = await editor(client).ask(VOID, input={**given, "voters": ["bob"]})
+    assert other["code"] == "IDEMPOTENCY_MISMATCH"
 
 
 async def test_a_voiding_is_restorable_for_a_day(client: Client) -> None:
