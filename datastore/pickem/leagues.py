@@ -6,7 +6,7 @@
 | a league with all its members     | Query LEAGUE#<id>, consistent                                     | 1        |
 | a page of its members             | Query LEAGUE#<id> MEMBER#, consistent                             | 1        |
 | the league of a code              | GetItem LEAGUECODE#<code> CODE, consistent                        | 1        |
-| a member's leagues                | GetItem USER#<user> LEAGUES, consistent; BatchGetItem             | 2        |
+| a member's leagues                | GetItem LEAGUES#<user> LEAGUES, consistent; BatchGetItem          | 2        |
 | join                              | transaction: league (room, code), member, the member's leagues    | 1        |
 | admit, leave, remove, a new code  | transaction: league, the members concerned, the captain's place   | 1        |
 | delete                            | transaction: league, code; its members by 25; captains and league | 1, n, 1  |
@@ -103,7 +103,7 @@ class MemberLeagues:
 LEAGUE = Entity(League, Key("LEAGUE#{id}", "LEAGUE"))
 LEAGUE_MEMBER = Entity(LeagueMember, Key("LEAGUE#{league}", "MEMBER#{user}"))
 LEAGUE_CODE = Entity(LeagueCode, Key("LEAGUECODE#{code}", "CODE"))
-MEMBER_LEAGUES = Entity(MemberLeagues, Key("USER#{user}", "LEAGUES"))
+MEMBER_LEAGUES = Entity(MemberLeagues, Key("LEAGUES#{user}", "LEAGUES"))
 
 
 # ── leagues ──
@@ -169,6 +169,14 @@ async def read_league_of_code(table: Table, code: str) -> str | None:
 
 async def read_member_leagues(table: Table, user: str) -> MemberLeagues:
     return await table.get(MEMBER_LEAGUES.at(user=user), consistent=True) or MemberLeagues(user)
+
+
+async def delete_member_leagues(table: Table, own: MemberLeagues) -> None:
+    """Delete an empty list; Stale if the member has joined a league since: only the list leads to it."""
+    if own.version and not await table.try_write(
+        MEMBER_LEAGUES.delete(MEMBER_LEAGUES.item_key(own), when=where(version=own.version))
+    ):
+        raise Stale
 
 
 def all_leagues(table: Table) -> AsyncIterator[League | LeagueMember | LeagueCode | MemberLeagues]:

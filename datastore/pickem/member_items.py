@@ -57,6 +57,7 @@ async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> None:
 
     async def leave_one(own: leagues.MemberLeagues) -> None:
         if not own.leagues:
+            await leagues.delete_member_leagues(table, own)
             return
         league_id = min(own.leagues)
         found = await leagues.read_whole_league(table, league_id)
@@ -78,7 +79,7 @@ async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> None:
         except (Conflict, NotFound):
             raise Stale from None
 
-    while (own := await leagues.read_member_leagues(table, user)).leagues:
+    while (own := await leagues.read_member_leagues(table, user)).version:
         await optimistic_from(own, lambda: leagues.read_member_leagues(table, user), leave_one)
 
 

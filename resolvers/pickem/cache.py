@@ -144,7 +144,11 @@ class PickemCache:
 
     async def event_ranks(self, event: Event) -> Histogram | None:
         """The points of an event's predictions, from its last scoring."""
-        return None if not event.scored else await self._event_ranks.load((event.id, event.scored))
+        found = await self._event_ranks.load((event.id, event.scored)) if event.scored else None
+        if found is not None or not event.scored:
+            return found
+        current = await self.events.load(event.id, 0)  # it was scored again meanwhile, which deletes the older one
+        return await self._event_ranks.load((event.id, current.scored)) if current and current.scored else None
 
     async def season_ranks(self, name: str) -> tuple[Season, Histogram]:
         """A season and its published histogram. The season is read each time, the histogram once for each revision."""

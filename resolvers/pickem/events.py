@@ -170,9 +170,11 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
             await ctx.unit.store_receipt(ctx.table, before)
             return before
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
-        clock = ctx.services.clock if moves else None
+        clock = ctx.services.clock if moves or after.tie_break != before.tie_break else None
+        locks = after.state is EventState.LOCKED and before.state is not EventState.LOCKED
+        locked = ctx.unit.occurred(Kind.EVENT_LOCKED, event_store.name_of(after)) if locks else ()
         return await event_store.change_event(
-            ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_CHANGED, clock=clock
+            ctx.table, before, after, ctx.unit, after, *locked, kind=Kind.EVENT_CHANGED, clock=clock
         )
 
     return await change_event(ctx, event, change)

@@ -130,6 +130,8 @@ class LeaguePages:
         self._entries = services.cache.each("league_entries", self._read_entries, age=_AGE, most=_LEAGUES)
 
     async def table(self, league: visibility.LeagueView) -> LeagueTable:
+        if not league.season_record.members:  # nobody has a rank before everybody was counted
+            return LeagueTable((), ())
         key = TableKey(roster_key(league), league.season, league.season_record.published)
         return await self.tables.load(key) or LeagueTable((), ())
 

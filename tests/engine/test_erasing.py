@@ -15,10 +15,13 @@ from datastore.dynamo import Table
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB
 from datastore.people.member_items import ErasurePolicy
+from datastore.pickem.leagues import Entry
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import Contributions
-from resolvers.requests.context import Role, utc_now
-from resolvers.values.node_ids import node_id
+from resolvers.pickem.leagues import create_league, join_league
+from resolvers.requests.context import Context, Role, Viewer, utc_now
+from resolvers.requests.context import Kind as ViewerKind
+from resolvers.values.node_ids import node_id, parse_node_key
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.whole.erasing import AGAIN_AFTER, PARTS
 from tests.audits import breaches_in
@@ -39,7 +42,8 @@ from tests.erasing import (
     owners,
 )
 from tests.generated import entities
-from tests.jobs import ended
+from tests.intercepted import beforehand
+from tests.jobs import ended, work_on
 from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
 from tests.queries import RECORD_QUIZ, UPDATE_PROFILE, mutation
 from tests.two_worlds import Site
@@ -299,6 +303,29 @@ async def test_their_leagues_go_on_without_them(one_client: Client) -> None:
     assert (shown["viewerMembership"], shown["memberCount"]) == ("CAPTAIN", 2)
     assert (await one_client.member("ada").ask(LEAGUE, id=joined["id"]))["memberCount"] == 1
     assert "code" in await one_client.member("ada").ask(ADMIT, input={"league": joined["id"], "user": NODE})
+
+
+@pytest.mark.parametrize("creates", [False, True])
+async def test_a_league_that_they_join_while_they_are_erased_is_left_too(client: Client, *, creates: bool) -> None:
+    """A process may know them for half a minute. Only their list leads to a league: that must not be lost."""
+    services, member = client.services, client.member(MEMBER)
+    await create(member, name="Left")
+    league = (await create(client.member("ada")))["id"]
+    job = await begin_erasure(services, Contributions.REMOVE)
+
+    async def meanwhile() -> None:
+        ctx = Context(services, Viewer(MEMBER, ViewerKind.MEMBER))
+        ctx.unit = services.unit(f"User:{MEMBER}")
+        if creates:
+            await create_league(ctx, name="Late", season="2026", entry=Entry.OPEN)
+        else:
+            await join_league(ctx, league=parse_node_key("League", league))
+
+    with beforehand(services.table, meanwhile, "delete_item", about=f"LEAGUES#{MEMBER}") as begun:
+        assert (await work_on(services, job)).state == "DONE"
+    assert begun
+    assert (await client.member("ada").ask(LEAGUE, id=league))["memberCount"] == 1
+    assert await breaches_in(services) == []
 
 
 async def test_their_exported_file_is_deleted(one_client: Client) -> None:

@@ -16,7 +16,9 @@ from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Leases
 from datastore.pickem import standings
+from datastore.pickem.events import read_events
 from resolvers.jobs.running import JobRunner, Work
+from resolvers.pickem.cache import PickemCache
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, begin_scoring, begin_unscoring, event_job
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id, parse_node_key
@@ -26,6 +28,8 @@ from tests.command import ROOT, environment, on_table
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
+from tests.leagues import STANDINGS as LEAGUE_STANDINGS
+from tests.leagues import create as create_league
 from tests.queries import EVENT_BY_ID, UPDATE_EVENT
 from tests.queries import SCORE_EVENT as SCORE
 from tests.queries import UNSCORE_EVENT as UNSCORE
@@ -82,16 +86,33 @@ async def points(client: Client) -> list[int]:
 async def test_nobody_is_first_while_the_first_event_of_a_season_is_scored(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is no rank before everybody was counted: neither on the season's page nor on a member's."""
+    """There is no rank before everybody was counted: neither on the season's page nor on a member's or a league's."""
     editor, event, _ = await decided_event(client, 3)
     mine = '{ viewer { standing(season: "2026") { rank } standings { rank } } }'
+    league = (await create_league(client.member("m0")))["id"]
     async with held_up(client, monkeypatch):
         await editor.client.ask(SCORE, input={"event": event})
         await client.caught_up("the standings list every member")
         shown = await editor.standings()
         assert (shown["nodes"], shown["totalCount"]) == ([], 0)
         assert await client.member("m0").ask(mine) == {"standing": None, "standings": []}
+        rows = (await client.member("m0").ask(LEAGUE_STANDINGS, id=league))["standings"]
+        assert (rows["nodes"], rows["totalCount"]) == ([], 0)
     await until(partial(_has_rank, client, mine), "the scoring has ended")
+    assert len((await client.member("m0").ask(LEAGUE_STANDINGS, id=league))["standings"]["nodes"]) == 1
+
+
+async def test_ranks_of_an_event_that_is_scored_again_during_a_read_are_the_newer_ones(one_client: Client) -> None:
+    editor, event, match = await decided_event(one_client, 2)
+    await editor.score(event)
+    services, key = one_client.services, parse_node_key("Event", event)
+    before = (await read_events(services.table, [key]))[key]
+    await editor.result(match, 1)
+    await editor.score(event)
+    reading = Services(services.table, services.seal, services.policy)
+    ranks = await reading.get(PickemCache).event_ranks(before)
+    assert ranks is not None
+    await reading.close()
 
 
 async def _has_rank(client: Client, query: str) -> bool:
@@ -240,11 +261,11 @@ async def test_a_request_that_is_repeated_after_its_process_has_ended_takes_no_p
     finish = runner.finish
     is_begun, never = asyncio.Event(), asyncio.get_running_loop().create_future()
 
-    def begin_only(_: Job, __: Work) -> asyncio.Future[Job]:
+    def begin_only() -> asyncio.Future[Job]:
         is_begun.set()
         return never
 
-    runner.finish = begin_only  # type: ignore[method-assign] # the process ends as soon as the job is stored
+    runner.finish = lambda *_: begin_only()  # type: ignore[method-assign] # the process ends as soon as the job is stored
     asking = asyncio.ensure_future(editor.client.ask(UNSCORE, input=given))
     await is_begun.wait()
     asking.cancel()

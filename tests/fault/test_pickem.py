@@ -29,6 +29,7 @@ from tests.queries import (
     REMOVE_MATCH,
     SCORE_EVENT,
     SUBMIT_PREDICTION,
+    UPDATE_EVENT,
     UPDATE_MATCH,
     UPDATE_PROFILE,
 )
@@ -151,7 +152,7 @@ async def test_a_prediction_for_what_has_just_left_the_card_is_refused(one_clien
     assert await audited(one_client) == []
 
 
-@pytest.mark.parametrize("what", ["a prediction", "a match"])
+@pytest.mark.parametrize("what", ["a prediction", "a match", "a question"])
 async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy: LaggingEngine, what: str) -> None:
     """Throttled until the start has passed: the time of each attempt counts, not that of the first."""
     editor, ada = EventEditor(bad_client), bad_client.member("ada")
@@ -173,6 +174,9 @@ async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy:
     services.table.client.transact_write_items = throttle_once
     if what == "a prediction":
         assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
+    elif what == "a question":
+        asked = {"event": event, "tieBreak": {"question": "How many minutes?"}}
+        assert await editor.client.code(UPDATE_EVENT, input=asked) == "LOCKED"
     else:
         added = {"event": event, "name": "Too late", "points": 1, "teams": teams("A", "B")}
         assert await editor.client.code(ADD_MATCH, input=added) == "LOCKED"
