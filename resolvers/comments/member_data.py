@@ -10,7 +10,7 @@ from datastore.comments.helpful import delete_mark, member_marks
 from datastore.comments.member_items import MEMBER_ITEMS, delete_reports
 from datastore.comments.records import Comment, Status, member_pointers
 from datastore.values.ids import creation_time
-from resolvers.comments.writing import change_at, revised
+from resolvers.comments.writing import change_at, note_after, revised
 from resolvers.jobs.running import JobRun
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import Services
@@ -26,7 +26,8 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
 def _rejected(comment: Comment) -> CommentChange | None:
     if comment.held is Status.REJECTED:
         return None
-    return CommentChange(comment, revised(comment, held=Status.REJECTED), Decision(Ground.FRAUD))
+    note = note_after(comment, Status.REJECTED)
+    return CommentChange(comment, revised(comment, held=Status.REJECTED, note=note), Decision(Ground.FRAUD))
 
 
 async def _erase(erasure: Erasure) -> None:
