@@ -1,6 +1,6 @@
 """Taking back and erasing a member's comments, and erasing their reports.
 
-Comments are taken back by rejecting them one by one, and are uncounted with it.
+Comments are taken back by rejecting them one by one, and are uncounted with it. Marks of helpful comments are deleted.
 """
 
 from datastore.changes.occurrences import Ground
@@ -21,6 +21,10 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
         if not wanted.is_recent(creation_time(pointer.ulid)):
             break
         run.done += await change_at(services, pointer, unit, _rejected)
+    async for mark in member_marks(services.table, wanted.user):
+        if wanted.is_recent(mark.at or mark.since):
+            await delete_mark(services.table, mark)
+            run.done += 1
 
 
 def _rejected(comment: Comment) -> CommentChange | None:
