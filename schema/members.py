@@ -276,9 +276,9 @@ class MembersMutation:
     )
     take_back = mutation(
         erasing.take_back,
-        "Takes back what a member contributed: votes are voided, comments rejected, predictions, quiz results and "
-        "sentences removed, and events scored again, so that every total and rank is as if they had not been there. "
-        "For moderators.",
+        "Takes back what a member contributed: votes are voided, comments rejected, marks of helpful comments, "
+        "predictions, quiz results and sentences removed, and events scored again, so that every total and rank is as "
+        "if they had not been there. For moderators.",
         object_type("TakenBack", "The contributions are being taken back.", job=(Job, "The job that does it.")),
         input_description="Contributions to take back.",
         result_description="The job that takes them back, or why it was not started.",

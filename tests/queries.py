@@ -106,6 +106,7 @@ POST_COMMENT = mutation(
 )
 EDIT_COMMENT = mutation("editComment", "CommentEdited", f"comment {{ {COMMENT_FIELDS} }}")
 DELETE_COMMENT = mutation("deleteComment", "CommentDeleted", "deletedId")
+MARK_HELPFUL = mutation("markHelpful", "CommentMarked", "comment { helpful viewerFoundHelpful }")
 REPORT_COMMENT = mutation("reportComment", "CommentReported", "comment { id status }")
 MODERATE_COMMENT = mutation("moderateComment", "CommentModerated", "comment { id status moderationNote }")
 ANSWER_COMMENT = mutation(

@@ -16,6 +16,7 @@ from tests.queries import (
     CAST_VOTE,
     CREATE_LIST,
     DRAW_MATCHUP,
+    MARK_HELPFUL,
     RECORD_QUIZ,
     RECORD_TIE_BREAK,
     TOP_PRODUCTS,
@@ -29,7 +30,7 @@ PRODUCTS = ("belt", "mug", "tee")
 MEMBERS = ("ada", "bob", "cleo", "eve")
 """Who is in the league: a member of it who contributes nothing is one all the same."""
 
-COUNTS = """query ($scored: ID!, $open: ID!, $on: Date!) {
+COUNTS = """query ($scored: ID!, $open: ID!, $review: ID!, $on: Date!) {
   leaderboard(first: 3) { nodes { rank contender { name wins losses ties score rank matchups { nodes {
     left { name } right { name } leftWins rightWins ties votes } } } } }
   board { votes }
@@ -41,6 +42,7 @@ COUNTS = """query ($scored: ID!, $open: ID!, $on: Date!) {
   belt: commentStatistics(product: "belt") { total average histogram { rating count } languages { language count } }
   mug: commentStatistics(product: "mug") { total average histogram { rating count } languages { language count } }
   pageOfBelt: comments(product: "belt", first: 100) { totalCount nodes { body rating author { id } } }
+  review: comment(id: $review) { helpful }
   pageOfMug: comments(product: "mug", ratings: [5], first: 100) { totalCount nodes { body author { id } } }
 }"""
 COUNTS_OF_LEAGUE = """query ($scored: ID!, $open: ID!, $league: ID!) {
@@ -60,6 +62,8 @@ class Site:
     matches: dict[str, list[str]] = field(default_factory=dict)
     list: str = ""
     league: str = ""
+    review: str = ""
+    """A comment that every member finds helpful."""
 
     @property
     def events(self) -> EventEditor:
@@ -78,6 +82,7 @@ class Site:
         editor = self.client.member("editor", Role.EDITOR)
         made = await editor.ask(CREATE_LIST, input={"name": "HSK 1", "public": True})
         self.list = made["list"]["id"]
+        self.review = (await post(editor, "cap"))["id"]
         await editor.ask(ADD_WORDS, input={"list": self.list, "words": [{"simplified": "人", "definition": "person"}]})
 
     async def contribute(self, user: str, taste: int) -> None:
@@ -97,6 +102,7 @@ class Site:
             rating = 1 + (taste + number) % 5
             await post(member, product, rating, language=("en", "de")[number % 2], body=f"{user} on {product}")
         await post(member, "belt", 5, body=f"{user} again")
+        await member.ask(MARK_HELPFUL, input={"comment": self.review, "helpful": True})
         for correct in (taste % 5, 4):
             await member.ask(RECORD_QUIZ, input={"list": self.list, "correct": correct, "total": 5})
         await member.ask(WRITE_SENTENCE, input={"text": f"{user} writes."})
@@ -116,7 +122,7 @@ class Site:
             await settle_product(self.client.services.table, product)
         await self.client.caught_up("every index shows what was written")
         events = {"scored": self.scored, "open": self.open}
-        counts: dict[str, Any] = await self.client.ask(COUNTS, on=on, **events)
+        counts: dict[str, Any] = await self.client.ask(COUNTS, on=on, review=self.review, **events)
         counts["league"] = await self.client.ask(COUNTS_OF_LEAGUE, league=self.league, **events)
         standings = all_standings(self.client.services.table)
         counts["closeness"] = {node_id("User", one.user): one.closeness async for one in standings}

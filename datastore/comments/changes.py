@@ -175,7 +175,7 @@ async def _read_reported(table: Table, request: PageRequest) -> Page[Comment]:
         keys = [records.published_place(one.product, one.ulid, reply=one.reply) for one in reports.records]
         comments = await table.get_many(keys, consistent=True)
         pairs = zip(reports.items, comments, strict=True)
-        published += [(place, comment) for (place, _), comment in pairs if comment is not None]
+        published += [(place, comment) for (place, _), comment in pairs if comment is not None and not comment.removed]
         last = reports.last
         if len(published) >= request.wanted or last is None:
             break
@@ -194,7 +194,7 @@ async def count_queue(table: Table, status: Status, *, since: datetime | None = 
     count = 0
     async for some in batches(table.iterate(records.REPORTS.on("gsi1")), _AT_ONCE):
         places = [records.published_place(one.product, one.ulid, reply=one.reply) for one in some]
-        count += len(await table.find_many(places))
+        count += sum(not comment.removed for comment in await table.find_many(places))
         if count > MOST_COUNTED:
             break
     return min(count, MOST_COUNTED + 1)

@@ -76,6 +76,8 @@ class Mark:
     ulid: str
     since: datetime
     """That of the number in which it is counted."""
+    at: datetime | None = None
+    """When it was made; None of one from before this was stored, which was not made before `since`."""
 
 
 HELPFUL = Entity(
@@ -98,11 +100,12 @@ async def mark_helpful(table: Table, unit: UnitOfWork, comment: Comment, user: s
         await unit.store_receipt(table, comment)
         return comment
     answer = replace(comment, marked=True)
+    own = Mark(user, comment.product, comment.ulid, unit.now if number is None else number.since, unit.now)
     if number is None:
-        await unit.transact(table, answer, *_first_mark(comment, user, mark, unit.now))
+        await unit.transact(table, answer, *_first_mark(comment, own, mark))
     else:
         seen = COMMENT.check(COMMENT.item_key(comment), present() & where(removed=None))
-        await unit.transact(table, answer, *_marked(number, user, mark, helpful=helpful), seen)
+        await unit.transact(table, answer, *_marked(number, own, mark, helpful=helpful), seen)
     return answer
 
 
@@ -111,20 +114,19 @@ def is_counted(mark: Mark | None, number: Helpful | None) -> bool:
     return mark is not None and number is not None and mark.since == number.since
 
 
-def _first_mark(comment: Comment, user: str, mark: Mark | None, now: datetime) -> list[Write]:
+def _first_mark(comment: Comment, own: Mark, mark: Mark | None) -> list[Write]:
     """The comment must be as it was read, since it is repeated."""
     marked = replace(comment, marked=True)
     as_read = present() & where(revision=comment.revision, threaded=comment.threaded, removed=None, marked=None)
     return [
-        HELPFUL.put(Helpful.of(marked, now), when=absent()),
-        _put_mark(Mark(user, comment.product, comment.ulid, now), mark),
+        HELPFUL.put(Helpful.of(marked, own.since), when=absent()),
+        _put_mark(own, mark),
         COMMENT.update(COMMENT.item_key(comment), values={"marked": True}, when=as_read),
         *mark_writes(comment, marked=True),
     ]
 
 
-def _marked(number: Helpful, user: str, mark: Mark | None, *, helpful: bool) -> list[Write]:
-    own = Mark(user, number.product, number.ulid, number.since)
+def _marked(number: Helpful, own: Mark, mark: Mark | None, *, helpful: bool) -> list[Write]:
     changed = replace(number, number=number.number + (1 if helpful else -1))
     unchanged = present() & where(since=number.since, number=number.number)
     return [
@@ -157,7 +159,7 @@ async def read_marks(table: Table, keys: Sequence[tuple[str, str, str]]) -> Mapp
     return {(one.user, one.product, one.ulid): one for one in await table.find_many(wanted, consistent=True)}
 
 
-# ── erasing ──
+# ── erasing and taking back ──
 
 
 def member_marks(table: Table, user: str) -> AsyncIterator[Mark]:
@@ -172,7 +174,7 @@ async def delete_mark(table: Table, mark: Mark) -> None:
         if number is None or not is_counted(mark, number):
             await table.write(MARK.delete(MARK.item_key(mark)))
         elif await table.get(MARK.item_key(mark), consistent=True) is not None:
-            await table.transact(*_marked(number, mark.user, mark, helpful=False))
+            await table.transact(*_marked(number, mark, mark, helpful=False))
 
     await optimistic(lambda: table.get(key, consistent=True), delete, idempotent=True)
 

@@ -19,7 +19,17 @@ from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
 from datastore.comments.verified import PROOF, VERIFIED
 from datastore.dynamo import Table, batches, optimistic
-from datastore.people.member_items import COUNTED, PERSONAL, STAYS, MemberItems, Records, in_file, left_out, of_nobody
+from datastore.people.member_items import (
+    COUNTED,
+    PERSONAL,
+    RESULT,
+    STAYS,
+    MemberItems,
+    Records,
+    in_file,
+    left_out,
+    of_nobody,
+)
 
 # ── member items ──
 
@@ -70,7 +80,7 @@ MEMBER_ITEMS = MemberItems(
             times_in_id=("created_at", "arrived_at"),
         ),
         records.REPORTS: in_file("report", "Your report of a comment that moderators have yet to decide about.", STAYS),
-        MARK: in_file("helpful", "That you found a comment helpful.", STAYS),
+        MARK: in_file("helpful", "That you found a comment helpful.", RESULT),
         REPLY_MAIL: in_file("replyMail", "That an email told you of replies to your comments."),
         REPLY_NOTICE: left_out("Replies of which you are about to be told by email.", PERSONAL),
         REVIEW_PLACE: left_out("Says which of your comments, which the file has, is your review of a product.", STAYS),

@@ -5,10 +5,12 @@
 | tell an author of a reply    | Put USER#<author> REPLYNOTICE#<reply>, with the reply  | 0 more      |
 | who is to be told            | gsi1 REPLYNOTICES                                      | 1 a page    |
 | an author's, the last email  | Query USER#<author> twice, consistent                  | 2           |
+| what emails have told        | Query USER#<author>, consistent, when one is due       | 1           |
 | told                         | BatchWriteItem, deleting                               | 1 for 25    |
 
 A notice is written with the reply that becomes visible, only for authors who want to be told. So it is lost if and only
-if the reply is. The record of an email names its replies: a notice that outlives its email is not told again.
+if the reply is. The record of an email names the replies that it told: a notice that outlives its email is not told
+again, nor is one that is written anew because its reply was held meanwhile.
 """
 
 import asyncio
@@ -18,7 +20,7 @@ from datetime import datetime, timedelta
 
 from datastore.comments.records import Answer, Comment
 from datastore.dynamo import Table
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.entity import Entity, Key, Partition
 from datastore.people.confirmations import SentEmails
 from datastore.values.ids import CLOCK_SKEW, derived_id, first_id
 
@@ -108,12 +110,21 @@ async def read_waiting(table: Table, user: str, now: datetime) -> tuple[Sequence
 
     Not one that seems to be yet to come: it was begun while the clock was ahead.
     """
-    mails = REPLY_MAIL.on(user=user).between(None, f"REPLYMAIL#{first_id(now + CLOCK_SKEW)}")
     notices, last = await asyncio.gather(
         table.query(REPLY_NOTICE.on(user=user), limit=_AT_ONCE, consistent=True),
-        table.query(mails.newest_first(), limit=1, consistent=True),
+        table.query(_mails(user, now), limit=1, consistent=True),
     )
     return notices.records, next(iter(last.records), None)
+
+
+async def read_told(table: Table, user: str, now: datetime) -> set[str]:
+    """The replies that a member's last emails told."""
+    mails = await table.query(_mails(user, now), limit=_AT_ONCE, consistent=True)
+    return {reply for mail in mails.records if mail.sent is not None for reply in mail.replies}
+
+
+def _mails(user: str, now: datetime) -> Partition[ReplyMail]:
+    return REPLY_MAIL.on(user=user).between(None, f"REPLYMAIL#{first_id(now + CLOCK_SKEW)}").newest_first()
 
 
 async def delete_notices(table: Table, notices: Sequence[ReplyNotice]) -> None:

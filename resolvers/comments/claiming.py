@@ -4,6 +4,7 @@ from typing import Final
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.changes import CommentChange
+from datastore.comments.helpful import delete_mark, read_marks
 from datastore.comments.records import Comment, member_pointers
 from datastore.jobs.jobs import Job
 from datastore.people.identities import SignInMethod, comparable_address, identities_of, identity_hash
@@ -53,6 +54,8 @@ async def _claim(services: Services, run: JobRun, author: str, user: str, unit: 
         return CommentChange(old, revised(old, author=user)) if old.author == author else None
 
     async for pointer in member_pointers(services.table, author):
+        for mark in (await read_marks(services.table, [(user, pointer.product, pointer.ulid)])).values():
+            await delete_mark(services.table, mark)  # nobody marks their own
         run.done += await change_at(services, pointer, unit, given)
     changed = await become(services.table, author, user, unit)
     services.get(Members).forget(changed)

@@ -1,6 +1,6 @@
 """Taking back and erasing a member's comments, and erasing their reports.
 
-Comments are taken back by rejecting them one by one, and are uncounted with it.
+Comments are taken back by rejecting them one by one, and are uncounted with it. Marks of helpful comments are deleted.
 """
 
 from datastore.changes.occurrences import Ground
@@ -10,7 +10,7 @@ from datastore.comments.helpful import delete_mark, member_marks
 from datastore.comments.member_items import MEMBER_ITEMS, delete_reports
 from datastore.comments.records import Comment, Status, member_pointers
 from datastore.values.ids import creation_time
-from resolvers.comments.writing import change_at, revised
+from resolvers.comments.writing import change_at, note_after, revised
 from resolvers.jobs.running import JobRun
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import Services
@@ -21,12 +21,17 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
         if not wanted.is_recent(creation_time(pointer.ulid)):
             break
         run.done += await change_at(services, pointer, unit, _rejected)
+    async for mark in member_marks(services.table, wanted.user):
+        if wanted.is_recent(mark.at or mark.since):
+            await delete_mark(services.table, mark)
+            run.done += 1
 
 
 def _rejected(comment: Comment) -> CommentChange | None:
     if comment.held is Status.REJECTED:
         return None
-    return CommentChange(comment, revised(comment, held=Status.REJECTED), Decision(Ground.FRAUD))
+    note = note_after(comment, Status.REJECTED)
+    return CommentChange(comment, revised(comment, held=Status.REJECTED, note=note), Decision(Ground.FRAUD))
 
 
 async def _erase(erasure: Erasure) -> None:

@@ -18,6 +18,7 @@ export also writes, is the id of the top-level comment; with it the answered one
 `answer` is the site's own: `{"body": "Thank you.", "at": "2026-11-21T08:00:00Z"}`, with the editor's id as `by`.
 """
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -43,6 +44,8 @@ from resolvers.values.texts import parse_line as parse_name
 # ── import ──
 
 BATCH_LIFETIME = timedelta(days=30)
+_MOST_ROOTS = 50_000
+"""Remembered of the lines of a run: some 15 MB."""
 _SECOND_REVIEW = "The rating was left out: its author has a rated comment on this product already."
 _FIELDS = {
     "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
@@ -89,6 +92,8 @@ class CommentStore(Store[Line]):
         self._expires = services.clock() + BATCH_LIFETIME
         self._once = services.unit()
         self._one_review = services.policy.one_review
+        self._roots = OrderedDict[tuple[str, str], str]()
+        """The top-level comments of the threads of the latest lines: what replies answer may be gone from the table."""
 
     def parse(self, row: readers.Row) -> Line:
         return _parse_line(row)
@@ -127,18 +132,22 @@ class CommentStore(Store[Line]):
     async def _in_threads(self, lines: Sequence[Line]) -> list[Line]:
         """The lines, each reply with its thread; RecordRefused if it answers nothing."""
         comments = [line.comment for line in lines]
-        lost = [(one.product, one.reply_to) for one in comments if one.reply_to is not None and one.root is None]
-        roots = await transfer.find_roots(self._table, list(dict.fromkeys(lost))) if lost else {}
+        answered = [(one.product, one.reply_to) for one in comments if one.reply_to is not None and one.root is None]
+        lost = [place for place in dict.fromkeys(answered) if place not in self._roots]
+        if lost:
+            self._roots |= await transfer.find_roots(self._table, lost)
         placed = []
         for line, one in zip(lines, comments, strict=True):
             root = one.root
             if one.reply_to is not None and root is None:
-                root = roots.get((one.product, one.reply_to))
+                root = self._roots.get((one.product, one.reply_to))
                 if root is None:
                     message = "There is no such comment on the product. The answered comment comes first."
                     raise RecordRefused([line], InvalidInput(message, path=("inReplyTo",)))
-            roots[one.product, one.ulid] = root or one.ulid
+            self._roots[one.product, one.ulid] = root or one.ulid
             placed.append(line if root is one.root else line._replace(comment=replace(one, root=root)))
+        while len(self._roots) > _MOST_ROOTS:
+            self._roots.popitem(last=False)
         return placed
 
     async def _named(self, line: Line) -> Comment | None:

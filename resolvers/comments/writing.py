@@ -157,7 +157,7 @@ async def edit_comment(
         if not viewer.may(Role.MODERATOR):
             new = replace(new, held=Status.PENDING if _needs_moderation(ctx) or old.held else None)
             new = await _held_if_asked(ctx, new)
-        return revised(new, edited_at=ctx.now())
+        return revised(new, edited_at=ctx.now(), note=note_after(old, new.held))
 
     return await change_comment(ctx, comment, edited)
 
@@ -207,6 +207,11 @@ async def change_comment(
         return new
 
     return await optimistic(lambda: visibility.load_visible_comment(ctx, key), store)
+
+
+def note_after(old: Comment, held: Status | None) -> str | None:
+    """The note of an earlier decision, which goes when a held comment is published or a published one held."""
+    return old.note if bool(old.held) is bool(held) else None
 
 
 def revised(comment: Comment, **changes: Any) -> Comment:
@@ -329,7 +334,7 @@ async def decide(ctx: Context, key: str, status: Status, decision: Decision, see
         require_revision(old.revision or 0, seen)
         held = None if status is Status.PUBLISHED else status
         arrived = ctx.new_id() if old.held and not held else old.arrived
-        note = decision.note or (old.note if bool(old.held) is bool(held) else None)
+        note = decision.note or note_after(old, held)
         held_by = old.held_by if held else None
         return revised(old, held=held, arrived=arrived, note=note, held_by=held_by)
 

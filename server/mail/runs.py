@@ -274,7 +274,8 @@ def _is_due(profile: Profile, event: Event, now: datetime) -> bool:
 #
 # The first reply is told at the next look, within a minute; those of the quarter of an hour after an email are told
 # together in the next one. What became of the replies and of the author's wishes meanwhile counts: a reply that is gone
-# or held is not told, and an author who no longer wants it gets nothing.
+# or held is not told, and an author who no longer wants it gets nothing. Publishing one that was held writes its notice
+# anew, so it is told then, unless an earlier email told it.
 
 GATHERED = timedelta(minutes=15)
 LOOK_EVERY = timedelta(seconds=20)
@@ -302,8 +303,10 @@ async def shown_comments(services: Services, comments: Sequence[Comment], site: 
     ]
 
 
-def _as_told(comment: Comment, *, by_site: bool) -> Comment | None:
-    """A reply; or the site's answer as a reply of the site's, if it is still there."""
+def _as_told(comment: Comment | None, *, by_site: bool) -> Comment | None:
+    """A reply, or the site's answer as a reply of the site's, if it is still there to be seen."""
+    if comment is None or comment.held is not None:
+        return None
     if not by_site:
         return comment
     answer = comment.answer
@@ -329,7 +332,7 @@ class ReplyRun:
         notices, last = await notice_store.read_waiting(self._services.table, user, now)
         if last is not None and now < last.begun + GATHERED:
             return
-        told = set(last.replies) if last is not None and last.sent is not None else set()
+        told = await notice_store.read_told(self._services.table, user, now)
         new = [notice for notice in notices if notice.reply not in told and now < notice.expires]
         profile = await read_profile(self._services.table, user)
         if profile is not None and wants_replies(profile) and new:
@@ -340,16 +343,16 @@ class ReplyRun:
         self, profile: Profile, notices: Sequence[notice_store.ReplyNotice], unsent: notice_store.ReplyMail | None
     ) -> None:
         places = {notice.place: notice.answered is not None for notice in notices}
-        found = zip(places.values(), await read_comments(self._services.table, list(places)), strict=True)
-        told = [_as_told(one, by_site=by_site) for by_site, one in found if one is not None and one.held is None]
-        replies = [reply for reply in told if reply is not None]
-        if not replies:
+        found = zip(places.items(), await read_comments(self._services.table, list(places)), strict=True)
+        shown = {place: _as_told(one, by_site=by_site) for (place, by_site), one in found}
+        told = {place: reply for place, reply in shown.items() if reply is not None}
+        if not told:
             return
         now = self._services.clock()
         id_ = self._services.ids.next(now) if unsent is None else unsent.id
-        ids = tuple(notice.reply for notice in notices)
+        ids = tuple(notice.reply for notice in notices if notice.place in told)
         record = notice_store.ReplyMail(profile.user, id_, now, ids, expires=now + notice_store.RECORD_LIFETIME)
-        email = await self._render(profile, replies, id_)
+        email = await self._render(profile, list(told.values()), id_)
         if await self._emails.send_once(notice_store.REPLY_EMAILS, record, email):
             self.summary.sent += 1
 

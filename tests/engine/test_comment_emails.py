@@ -234,6 +234,23 @@ async def test_a_held_reply_is_told_once_it_is_published_and_a_deleted_one_never
     assert await look(client, outbox, timedelta(hours=1)) == 0
 
 
+async def test_a_reply_that_is_held_while_others_are_told_is_told_later(client: Client, outbox: Outbox) -> None:
+    """Once it is published; none is told a second time, whichever email told it."""
+    ada, bob, mod = await wants_replies(client, "ada"), client.member("bob"), client.member("mod", Role.MODERATOR)
+    root = await post(ada)
+    first, second = await reply(bob, root, "First."), await reply(bob, root, "Second.")
+    for number, (held, statuses, sent) in enumerate((
+        (second, ["REJECTED"], 1),
+        (second, ["PUBLISHED"], 1),
+        (first, ["REJECTED", "PUBLISHED"], 0),
+    )):  # fmt: skip
+        for status in statuses:
+            await mod.ask(MODERATE_COMMENT, input={"comment": held["id"], "status": status})
+        assert await look(client, outbox, number * HOUR) == sent
+    told = [[f"{word}." in email.text for word in ("First", "Second")] for email in outbox.emails]
+    assert told == [[True, False], [False, True]]
+
+
 async def test_the_link_in_the_email_ends_them(client: Client, outbox: Outbox) -> None:
     """Opening it asks, pressing its button ends them; nobody has to sign in."""
     ada, bob = await wants_replies(client, "ada"), client.member("bob")

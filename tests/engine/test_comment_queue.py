@@ -26,6 +26,7 @@ async def test_what_waits_is_counted_for_each_status(client: Client, monkeypatch
     ada, bob, mod = client.member("ada"), client.member("bob"), client.member("mod", Role.MODERATOR)
     for number in range(3):
         visible = (await post(ada, body=f"{number}"))["id"]
+        await post(bob, rating=None, inReplyTo=visible)
         await bob.ask(REPORT_COMMENT, input={"comment": visible, "reason": "Rude."})
     client.services.policy = replace(client.services.policy, premoderation=True)
     held = [(await post(ada, body="Held."))["id"] for _ in range(5)]

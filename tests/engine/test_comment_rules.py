@@ -550,11 +550,12 @@ async def test_a_comment_keeps_the_reasons_of_fifty_members(one_client: Client) 
 async def test_reports_of_comments_that_are_held_hide_no_others(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page passes over them; where it gives up, its cursor goes on behind what was read."""
+    """A page passes over them, and over their stubs; where it gives up, its cursor goes on behind what was read."""
     ada, bob, mod = one_client.member("ada"), one_client.member("bob"), one_client.member("mod", Role.MODERATOR)
     posted = [await post(ada, body=f"{number}") for number in range(7)]
     for comment in posted:
         await bob.ask(REPORT_COMMENT, input={"comment": comment["id"], "reason": "Rude."})
+    await post(bob, rating=None, inReplyTo=posted[0]["id"])
     one_client.services.policy = replace(one_client.services.policy, premoderation=True)
     for comment in (*posted[:4], posted[5]):
         await ada.ask(EDIT_COMMENT, input={"comment": comment["id"], "body": "Changed."})

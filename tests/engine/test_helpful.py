@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from resolvers.requests.context import Role
+from datastore.dynamo import iso
+from resolvers.requests.context import Role, utc_now
 from server.audit import find_suspects
 from tests.client import Client, next_cursor
 from tests.comments import post
 from tests.erasing import ERASE
 from tests.jobs import ended
-from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
+from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MARK_HELPFUL, MODERATE_COMMENT, TAKE_BACK
 
-MARK = mutation("markHelpful", "CommentMarked", "comment { helpful viewerFoundHelpful }")
 ONE = "query ($id: ID!) { comment(id: $id) { helpful viewerFoundHelpful } }"
 PAGE = """query ($first: Int, $after: String, $last: Int, $before: String, $languages: [String!], $ratings: [Int!]) {
   comments(product: "42", order: HELPFUL, first: $first, after: $after, last: $last, before: $before,
@@ -21,7 +21,7 @@ PAGE = """query ($first: Int, $after: String, $last: Int, $before: String, $lang
 
 
 async def mark(member: Client, comment: dict[str, Any], *, helpful: bool = True) -> dict[str, Any]:
-    answer: dict[str, Any] = await member.ask(MARK, input={"comment": comment["id"], "helpful": helpful})
+    answer: dict[str, Any] = await member.ask(MARK_HELPFUL, input={"comment": comment["id"], "helpful": helpful})
     return answer
 
 
@@ -108,6 +108,21 @@ async def test_the_most_helpful_are_read_forwards_only(client: Client) -> None:
     cursor = (await client.ask(PAGE, first=1))["pageInfo"]["endCursor"]
     for window in ({"last": 2}, {"before": cursor, "last": 1}):
         assert await client.code(PAGE, **window) == "BAD_USER_INPUT"
+
+
+async def test_marks_are_taken_back_since_a_time(one_client: Client) -> None:
+    """When the member made them counts, not when the comment was first marked."""
+    bob, cleo, mod = one_client.member("bob"), one_client.member("cleo"), one_client.member("mod", Role.MODERATOR)
+    before, after = [await post(one_client.member("ada")) for _ in range(2)]
+    await mark(cleo, after)
+    await mark(bob, before)
+    await asyncio.sleep(0.01)
+    since = iso(utc_now())
+    await mark(bob, after)
+    user = (await bob.ask("{ viewer { id } }"))["id"]
+    job = await mod.ask(TAKE_BACK, input={"user": user, "parts": ["COMMENTS"], "since": since})
+    assert (await ended(mod, job["job"]["id"]))["done"] == 1
+    assert [await number(bob, comment) for comment in (before, after)] == [(1, True), (1, False)]
 
 
 async def test_erasing_a_member_takes_their_marks_back(client: Client) -> None:

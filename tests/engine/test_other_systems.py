@@ -34,12 +34,15 @@ from tests.erasing import bury
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
 from tests.members import introduce
+from tests.queries import MARK_HELPFUL
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
   id body createdAt removed language author { id name } replyCount
   replies { nodes { body createdAt editedAt author { id name } inReplyTo { body } } } } } }"""
 CLAIM = """mutation { claimComments(input: {}) { ... on CommentsClaimed { job { id } } ... on Refused { code } } }"""
+
+HELPFUL = "query ($id: ID!) { comment(id: $id) { helpful viewerFoundHelpful } }"
 
 ME = "{ viewer { joinedAt identities { label } } }"
 REMOVE = """mutation ($label: String!) { removeIdentity(input: { method: EMAIL, label: $label }) {
@@ -356,18 +359,25 @@ async def test_what_another_system_calls_an_author_is_no_way_to_sign_in(one_clie
 
 
 async def test_a_member_claims_what_was_imported_under_their_address(one_client: Client) -> None:
-    """From several systems; others' stays theirs, and a later import knows the member."""
+    """From several systems; others' stays theirs, and a later import knows the member.
+
+    The member does not find their own comment helpful any more.
+    """
     ann = one_client.member("ann")
     await ann.ask('mutation { updateProfile(input: { name: "Ann here" }) { __typename } }')
     assert (await ann.ask(CLAIM))["code"] == "CONFLICT"
     await set_email(one_client.services.table, "ann", "ann@example.com", one_client.services.unit())
     await bring(one_client, "disqus", "disqus.xml")
     await bring(one_client, "wordpress", "wordpress.xml")
+    (kettle,) = await page(one_client, "/kettle/")
+    for member in (ann, one_client.member("bo")):
+        await member.ask(MARK_HELPFUL, input={"comment": kettle["id"], "helpful": True})
     job = (await ann.ask(CLAIM))["job"]
     done = await ended(ann, job["id"])
     assert (done["state"], done["message"]) == ("DONE", "Comments claimed: 3.")
     (kettle,) = await page(one_client, "/kettle/")
     assert kettle["author"]["name"] == "Ann here"
+    assert (await ann.ask(HELPFUL, id=kettle["id"])) == {"helpful": 1, "viewerFoundHelpful": False}
     assert [reply["author"]["name"] for reply in kettle["replies"]["nodes"]] == ["Bea", "Ann here"]
     (hello,) = await page(one_client, "/2019/hello-world/")
     assert hello["author"]["name"] == "Ann here"

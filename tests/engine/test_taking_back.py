@@ -41,7 +41,16 @@ from tests.intercepted import Send, beforehand, intercepted
 from tests.jobs import SECRET, WRITES, ended, work_on
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import CREATE_BOARD, DELETE_COMMENT, EVENT_BY_ID, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE, mutation
+from tests.queries import (
+    CREATE_BOARD,
+    DELETE_COMMENT,
+    EVENT_BY_ID,
+    MODERATE_COMMENT,
+    TAKE_BACK,
+    UPDATE_PROFILE,
+    WRITE_SENTENCE,
+    mutation,
+)
 from tests.season import EventEditor, submit
 from tests.two_worlds import Site
 from tests.vocabulary import ANSWER_QUIZ, QUIZ_LEADERBOARD, START_QUIZ, known_list, right_answers
@@ -100,7 +109,7 @@ async def test_every_count_is_as_if_the_member_had_never_been_there(
     site = Site(client)
     await live_with_eve(site)
     job, _ = await asyncio.gather(take_back(client), site.client.member("dan").ask(UPDATE_PROFILE, input={"name": "D"}))
-    assert job["done"] == 3 + 2 + 4 + 3
+    assert job["done"] == 3 + 2 + 5 + 3
     async with twin(engine, table.name) as other:
         await live_without_eve(other)
         assert await site.counts(today()) == await other.counts(today())
@@ -156,7 +165,7 @@ async def test_nothing_is_missed_where_the_indexes_are_behind(
         items = [part.items for part in PARTS]
         kinds = Counter([kept.kind async for kept, _ in read_member(client.services.table, "eve", items)])
         assert (kinds["vote"], kinds["prediction"]) == (4, 2)
-        assert (await take_back(client))["done"] == 4 + 2 + 4 + 3
+        assert (await take_back(client))["done"] == 4 + 2 + 5 + 3
 
 
 def without_order(counts: Any) -> Any:
@@ -191,9 +200,11 @@ async def test_only_what_is_wanted_is_taken_back(one_client: Client) -> None:
 async def test_a_comment_that_is_deleted_meanwhile_keeps_nobody_else_s_from_being_taken_back(
     one_client: Client,
 ) -> None:
-    """It has replies, so that a stub stands in its place, which is nobody's."""
+    """It has replies, so that a stub stands in its place, which is nobody's. The note of an earlier decision goes."""
     eve, bob = one_client.member("eve"), one_client.member("bob")
     first, second = [(await post(eve, product=product))["id"] for product in ("mug", "tee")]
+    thanks = {"comment": first, "status": "PUBLISHED", "note": "Thank you."}
+    await moderator(one_client).ask(MODERATE_COMMENT, input=thanks)
     await post(bob, product="tee", rating=None, inReplyTo=second)
     ulid = parse_node_key("Comment", second).rpartition("#")[2]
 
@@ -203,10 +214,10 @@ async def test_a_comment_that_is_deleted_meanwhile_keeps_nobody_else_s_from_bein
     with beforehand(one_client.services.table, delete, "get_item", about=f"COMMENT#{ulid}") as deleted:
         assert (await take_back(one_client, parts=["COMMENTS"]))["done"] == 1
     assert deleted
-    statuses = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Comment { status removed } } }"
+    statuses = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Comment { status removed moderationNote } } }"
     assert await moderator(one_client).ask(statuses, ids=[first, second]) == [
-        {"status": "REJECTED", "removed": False},
-        {"status": "PUBLISHED", "removed": True},
+        {"status": "REJECTED", "removed": False, "moderationNote": None},
+        {"status": "PUBLISHED", "removed": True, "moderationNote": None},
     ]
 
 

@@ -511,6 +511,21 @@ async def test_an_imported_reply_names_a_comment(one_client: Client) -> None:
     await require_audited(one_client)
 
 
+async def test_a_repeated_import_passes_over_replies_to_what_is_gone(one_client: Client) -> None:
+    """Also where the question stands far before them in the file, and members have deleted both since."""
+    author, services = author_id("ada"), one_client.services
+    line = {"product": "42", "language": "en", "body": "b", "author": author, "createdAt": "2026-01-01T00:00:00Z"}
+    question, answer = "01J" + "0" * 23, "01J" + "1" * 23
+    others = [{**line, "product": "43", "body": f"{number}"} for number in range(150)]
+    lines = [{**line, "id": question}, *others, {**line, "id": answer, "inReplyTo": question}]
+    assert await import_lines(services, io.BytesIO(b"\n".join(map(orjson.dumps, lines)))) == (152, 152, 0)
+    for ulid in (answer, question):
+        await delete(one_client.member(author), {"id": node_id("Comment", f"42#{ulid}")})
+    lines.append({**line, "product": "43", "body": "New."})
+    assert await import_lines(services, io.BytesIO(b"\n".join(map(orjson.dumps, lines)))) == (153, 1, 0)
+    await require_audited(one_client)
+
+
 async def test_the_audit_finds_a_thread_that_is_wrong(one_client: Client) -> None:
     """A lost reply, a lost mark, a stub that stands for nothing."""
     ada, table = one_client.member("ada"), one_client.services.table
