@@ -76,8 +76,7 @@ class Mark:
     ulid: str
     since: datetime
     """That of the number in which it is counted."""
-    at: datetime | None = None
-    """When it was made; None of one from before this was stored, which was not made before `since`."""
+    at: datetime
 
 
 HELPFUL = Entity(

@@ -22,7 +22,7 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
             break
         run.done += await change_at(services, pointer, unit, _rejected)
     async for mark in member_marks(services.table, wanted.user):
-        if wanted.is_recent(mark.at or mark.since):
+        if wanted.is_recent(mark.at):
             await delete_mark(services.table, mark)
             run.done += 1
 

@@ -352,11 +352,11 @@ class ReplyRun:
         id_ = self._services.ids.next(now) if unsent is None else unsent.id
         ids = tuple(notice.reply for notice in notices if notice.place in told)
         record = notice_store.ReplyMail(profile.user, id_, now, ids, expires=now + notice_store.RECORD_LIFETIME)
-        email = await self._render(profile, list(told.values()), id_)
+        email = await self._render(profile, list(told.values()), ids)
         if await self._emails.send_once(notice_store.REPLY_EMAILS, record, email):
             self.summary.sent += 1
 
-    async def _render(self, profile: Profile, replies: Sequence[Comment], id_: str) -> message.Email:
+    async def _render(self, profile: Profile, replies: Sequence[Comment], ids: tuple[str, ...]) -> message.Email:
         template = self._emails.template
         unsubscribe = template.link(message.Unsubscription(profile.user, other=message.OtherEmails.REPLIES))
         site = urlsplit(template.public_url).netloc
@@ -368,7 +368,7 @@ class ReplyRun:
         }
         values = message.in_language(message.EmailKind.REPLIES, page_language(replies[-1].language), shown)
         rendered = template.templates.render(message.EmailKind.REPLIES, values)
-        identifier = message.message_id("replies", template.sender, profile.user, id_)
+        identifier = message.message_id("replies", template.sender, profile.user, *ids)
         return message.compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
 
 

@@ -288,6 +288,24 @@ async def test_an_email_that_fails_is_tried_again_with_all_that_waits(client: Cl
     assert [user async for user in authors_to_tell(client.services.table)] == ["ada"]
 
 
+async def test_an_email_that_may_have_arrived_is_the_same_email_only_while_it_tells_the_same(client: Client) -> None:
+    """A mail program drops the second of two with one id, and with it a reply that only the second tells."""
+    outbox, lost = Doubtful(), DeliveryUnknown("the connection was lost")
+    outbox.fails = lambda _: lost
+    ada, bob = await wants_replies(client, "ada"), client.member("bob")
+    root = await post(ada)
+    await reply(bob, root, "First.")
+    for minutes in (0, 16):
+        assert await look(client, outbox, timedelta(minutes=minutes)) == 0
+    first, again = outbox.last_ids()
+    assert first == again
+    await reply(bob, root, "Second.")
+    outbox.fails = lambda _: None
+    assert await look(client, outbox, timedelta(minutes=32)) == 1
+    again, other = outbox.last_ids()
+    assert again != other
+
+
 async def test_a_look_that_is_killed_tells_nothing_twice(client: Client, outbox: Outbox) -> None:
     """Not even if it is killed between the email and the deletion of what it told."""
     ada, bob = await wants_replies(client, "ada"), client.member("bob")
