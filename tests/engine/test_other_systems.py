@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from resolvers.comments.other_systems.files import READERS
 from resolvers.comments.other_systems.markup import text_of_html
 from resolvers.comments.other_systems.store import OtherSystemStore, Product
 from resolvers.comments.other_systems.threads import LOOP, MISSING, OTHER_PAGE, Written, in_threads
+from resolvers.comments.transfer import Author
 from resolvers.members.signing_in import begin_for_page
 from resolvers.people.identities import Members
 from resolvers.transfer.loop import Imported, OnProblem, import_records
@@ -484,6 +486,20 @@ async def test_users_that_are_no_objects_are_passed_over(one_client: Client, tmp
     _, *comments = (SAMPLES / "remark42.json").read_bytes().splitlines(keepends=True)
     file.write_bytes(b'{"version": 1, "users": ["ada", 7]}\n' + b"".join(comments))
     assert (await bring(one_client, "remark42", file, "{url}")).added == 2
+
+
+def test_the_addresses_of_two_thousand_users_of_remark42_are_read(tmp_path: Path) -> None:
+    """A backup has them all in its first line; one without an end is refused."""
+    file = tmp_path / "users.json"
+    users = [{"id": f"email_{n}", "name": "x" * 80, "details": {"email": f"fan{n}@example.com"}} for n in range(2000)]
+    _, *comments = (SAMPLES / "remark42.json").read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([orjson.dumps({"version": 1, "users": users}), b"\n", *comments]))
+    first, *_ = READERS["remark42"](file)
+    assert (first.author, first.place.number) == (Author("email_1", "Ann", "fan1@example.com"), 2)
+    with file.open("wb") as endless:
+        endless.truncate(65 * 2**20)
+    with pytest.raises(Unreadable, match="first line is longer than 64 MB"):
+        next(READERS["remark42"](file))
 
 
 async def test_a_line_of_a_hundred_megabytes_is_passed_over(one_client: Client, tmp_path: Path) -> None:
