@@ -3,6 +3,8 @@
 import gzip
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -31,7 +33,8 @@ from resolvers.transfer.readers import Row, Unreadable
 from resolvers.values.node_ids import node_id
 from server.audit import find_suspects
 from tests.client import Client
-from tests.command import ringside, ringside_given
+from tests.command import ROOT, environment, on_table, ringside, ringside_given
+from tests.engines import RunningEngine
 from tests.erasing import bury
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
@@ -541,6 +544,31 @@ def test_the_command_imports_and_says_what_it_did(tmp_path: Path) -> None:
     template = ringside("import", "disqus", sample, "--product", "{nothing}", **variables)
     assert "--product is a text with {url}, {path}, {id}" in template.stderr.replace("\n", " ")
     assert ringside("audit", **variables).returncode == 0
+
+
+def test_a_full_folder_for_temporary_files_is_named(
+    tmp_path: Path, one_client: Client, default_engine: RunningEngine
+) -> None:
+    """With what to do about it, in a sentence. SQLite keeps two megabytes in memory."""
+    lines = [orjson.dumps({"id": f"{n}", "time": "2021-05-01T10:00:00Z", "text": "x" * 100_000}) for n in range(40)]
+    (tmp_path / "backup").write_bytes(b"\n".join([b'{"version": 1}', *lines]))
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536));"
+        "from server.__main__ import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limited, "import", "remark42", str(tmp_path / "backup"), "--product", "{path}"],
+        env=environment(**on_table(default_engine.url, one_client.services.table.name), TMPDIR=str(tmp_path)),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    said = " ".join(done.stderr.split())
+    assert (done.returncode, "Traceback" in said) == (1, False)
+    assert f"{tmp_path}, the folder for temporary files, cannot take" in said
+    assert "TMPDIR" in said
 
 
 @pytest.mark.parametrize("system", ["disqus", "isso"])
