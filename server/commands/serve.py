@@ -39,7 +39,9 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 chooses a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
-    demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Add the demo data, unless it is there.")] = False,
+    demo: Annotated[
+        bool | None, typer.Option("--demo/--no-demo", help="Add the demo data, unless it is there.", show_default=False)
+    ] = None,
 ) -> None:
     """Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."""
     settings = load_settings()
@@ -59,12 +61,11 @@ def serve(
         own = own_address(host, listening.getsockname()[1])
         public_url = settings.public_url if "public_url" in settings.model_fields_set else own
         hosts = settings.allowed_hosts or default_hosts(host, public_url)
-        served = reachable.model_copy(
-            update={"demo": demo or settings.demo, "allowed_hosts": hosts, "public_url": public_url}
-        )
+        is_demo = settings.demo if demo is None else demo
+        served = reachable.model_copy(update={"demo": is_demo, "allowed_hosts": hosts, "public_url": public_url})
         with asyncio.Runner(loop_factory=uvicorn_config(served, None, workers).get_loop_factory()) as runner:
             try:
-                runner.run(_serve(settings, served, listening, own, alone=workers == 1))
+                runner.run(_serve(settings, served, listening, own, demo=bool(demo), alone=workers == 1))
             except asyncio.CancelledError:  # by a signal
                 sys.exit(0)
         if workers > 1:
@@ -79,12 +80,14 @@ def _scheduled_backups(settings: Settings) -> AbstractContextManager[object]:
     return scheduled_backups(settings.data, settings.backup_hours * 3600)
 
 
-async def _serve(settings: Settings, served: Settings, listening: socket.socket, address: str, *, alone: bool) -> None:
+async def _serve(
+    settings: Settings, served: Settings, listening: socket.socket, address: str, *, demo: bool, alone: bool
+) -> None:
     """Prepare the table; if no other process serves, also serve with the same connection to it."""
     async with AsyncExitStack() as stack:
         with _cancelled_by_signals():
             table = await stack.enter_async_context(open_checked_table(served, create=settings.embedded))
-            if served.demo:
+            if demo:
                 await _add_demo_data(table, settings)
             server = _server(served, table) if alone else None
         _let_connections_wait(listening)

@@ -180,6 +180,19 @@ def test_no_request_fails_because_the_log_cannot_be_written(tmp_path: Path) -> N
         assert process.wait(60) == 0
 
 
+@pytest.mark.parametrize(("arguments", "front"), [([], True), (["--no-demo"], False)])
+def test_a_setting_makes_the_service_a_demo_and_adds_no_data(
+    tmp_path: Path, arguments: list[str], *, front: bool
+) -> None:
+    """Only the option does, and --no-demo comes before the setting."""
+    asked = {"query": "{ events(first: 1) { nodes { id } } }"}
+    with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_DEMO": "true"}, arguments) as service:
+        found = httpx.post(f"{service.url}/graphql", json=asked, timeout=60).json()
+        assert found == {"data": {"events": {"nodes": []}}}
+        page = httpx.get(service.url, headers={"accept": "text/html"}, timeout=60)
+        assert ("ringside-tee" in page.text) is front
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full: Linux has one")
 def test_a_service_starts_and_ends_although_its_output_s_disk_is_full(tmp_path: Path) -> None:
     """Or it would be down from its next start until somebody has made room."""
