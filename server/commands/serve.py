@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
 from ipaddress import ip_network
+from time import monotonic, sleep
 from typing import Annotated, Any, cast
 
 import typer
 import uvicorn
-from uvicorn.supervisors import Multiprocess
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from datastore.dynamo import DynamoError, Table
 from resolvers.requests.context import Services
@@ -32,6 +34,9 @@ from server.settings import PREFIX, Settings, settings_help
 from server.telemetry import shared_metrics
 
 app = typer.Typer()
+
+RESTART_SECONDS = 5.0
+"""Between two attempts to start a worker beside others that serve."""
 
 
 @app.command(epilog=f"[bold]Settings[/bold], from the environment:\n\n{settings_help()}")
@@ -148,7 +153,44 @@ def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -
     os.environ[f"{PREFIX}DEMO"] = str(settings.demo).lower()
     with shared_metrics():
         config = uvicorn_config(settings, "server.app:from_environment", workers)
-        Multiprocess(config, sockets=listeners(listening)).run()
+        supervisor = _Workers(config, sockets=listeners(listening))
+        supervisor.run()
+    if supervisor.cannot_start:
+        raise Failed("No worker could start: the lines above say why.")
+
+
+class _Workers(Multiprocess):
+    """Once one of them has served, one that cannot start does not end the others: the table may soon answer again."""
+
+    cannot_start = False
+    _have_served = False
+
+    def keep_subprocess_alive(self) -> None:
+        if self.should_exit.is_set():  # by a signal
+            return
+        for process in self.processes:
+            process.child_conn.close()  # it has its own end: the wait for its answer ends when it does
+        super().keep_subprocess_alive()
+        if not self.should_exit.is_set():
+            self._have_served = self._have_served or any(process.is_ready() for process in self.processes)
+        elif self._have_served:
+            self.should_exit.clear()
+            err.print(f"The service goes on, and starts another process in {RESTART_SECONDS:.0f} s.", style="yellow")
+            self._start_again()
+        else:
+            self.cannot_start = True
+
+    def _start_again(self) -> None:
+        """Replace the processes that could not start, after a pause; a signal comes first."""
+        end = monotonic() + RESTART_SECONDS
+        while monotonic() < end:
+            if self.signal_queue:
+                return
+            sleep(0.1)
+        for index, process in enumerate(self.processes):
+            if process.exitcode == STARTUP_FAILURE:
+                self.processes[index] = Process(self.config, self.sockets)
+                self.processes[index].start()
 
 
 def uvicorn_config(settings: Settings, served: object, workers: int) -> ServerConfig:
