@@ -68,9 +68,9 @@ def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ())
             process.stdout.close()
 
 
-async def start_service(variables: Mapping[str, str], stack: ExitStack) -> Service:
+async def start_service(variables: Mapping[str, str], stack: ExitStack, arguments: Sequence[str] = ()) -> Service:
     """Runs the service without blocking the event loop, until the stack is closed."""
-    return await asyncio.to_thread(stack.enter_context, running_service(variables))
+    return await asyncio.to_thread(stack.enter_context, running_service(variables, arguments))
 
 
 def _read(process: subprocess.Popen[str], output: Queue[str], lines: list[str]) -> None:

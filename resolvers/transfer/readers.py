@@ -139,9 +139,8 @@ class Row:
             raise InvalidInput(self.problem)
 
 
-def json_lines(source: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[Row]:
-    """A JSON object on each line, one line at a time. Blank lines are left out."""
-    number = 0
+def json_lines(source: BinaryIO, longest: int = LONGEST_LINE, number: int = 0) -> Iterator[Row]:
+    """A JSON object on each line, one line at a time, after so many lines. Blank lines are left out."""
     while line := source.readline(longest + 1):
         number += 1
         text = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip()

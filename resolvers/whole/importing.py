@@ -147,7 +147,16 @@ async def _preview(services: Services, what: str, into: str, text: str) -> Previ
 # ── the job ──
 
 
-async def import_text_job(services: Services, run: JobRun) -> str:
+async def import_text_job(services: Services, run: JobRun) -> str | None:
+    """Add what is missing, and say so; an attempt after that, which finds no text any more, has what it said."""
+    if run.place is None:
+        run.place = await _add_text(services, run)
+        await run.report()
+    await job_store.delete_text(services.table, run.job.id)
+    return run.place
+
+
+async def _add_text(services: Services, run: JobRun) -> str:
     """Add what is still missing: what an attempt before this one has added counts as done."""
     what, into, actor = run.input["what"], run.input["into"], run.input["actor"] or None
     text = await job_store.read_text(services.table, run.job.id)
@@ -163,5 +172,4 @@ async def import_text_job(services: Services, run: JobRun) -> str:
     advance(0)
     store = FORMATS[what].open_store(services, into, actor)
     imported = await import_records(found.missing, store, OnProblem.STOP, advance)
-    await job_store.delete_text(services.table, run.job.id)
     return "".join([f"Added: {run.done:,}.", *(f" {problem}" for problem in imported.problems)])

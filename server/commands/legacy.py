@@ -51,6 +51,7 @@ from server.commands import out
 from server.commands.files import open_output, progress_bar, read_text
 from server.commands.running import run_with_services
 from server.settings import AWS, Settings
+from server.settings.values import EMBEDDED, parse_engine
 
 R = TypeVar("R")
 
@@ -527,9 +528,9 @@ def legacy(
         dry_run=dry_run,
         create_members=create_members,
     )
-    tables = (subscriptions, past_words)
+    tables, source = (subscriptions, past_words), None if source_url is None else _parse_source(source_url)
     summary = run_with_services(
-        lambda services: _migrate(services, tables, words_file, source_url, report, options), begins_table=True
+        lambda services: _migrate(services, tables, words_file, source, report, options), begins_table=True
     )
     if dry_run:
         out.print("Nothing was written. A run without --dry-run would do this:")
@@ -554,6 +555,23 @@ async def _migrate(
         async with open_old(tables[0]) as subscriptions, open_old(tables[1]) as past_words:
             source = LegacySource(subscriptions, past_words, words)
             return await Migration(services, source, report, options, lambda stage, rows: bar(rows, title=stage)).run()
+
+
+def _parse_source(url: str) -> str:
+    """The engine of the old tables."""
+    try:
+        engine = parse_engine(url)
+    except ValueError as error:
+        raise Failed(
+            f"{url} is not the engine of the old tables: {error}. Write aws, or an address such as "
+            "http://127.0.0.1:8001."
+        ) from None
+    if engine == EMBEDDED:
+        raise Failed(
+            "An embedded engine cannot be named with --source-url. Leave the option out if the old tables are in the "
+            "service's own engine; otherwise write aws, or an address such as http://127.0.0.1:8001."
+        )
+    return engine
 
 
 def _read_map(path: Path, key: str, value: str) -> dict[str, str]:

@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
 from ipaddress import ip_network
+from time import monotonic, sleep
 from typing import Annotated, Any, cast
 
 import typer
 import uvicorn
-from uvicorn.supervisors import Multiprocess
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from datastore.dynamo import DynamoError, Table
 from resolvers.requests.context import Services
@@ -33,13 +35,18 @@ from server.telemetry import shared_metrics
 
 app = typer.Typer()
 
+RESTART_SECONDS = 5.0
+"""Between two attempts to start a worker beside others that serve."""
+
 
 @app.command(epilog=f"[bold]Settings[/bold], from the environment:\n\n{settings_help()}")
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 chooses a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
-    demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Add the demo data, unless it is there.")] = False,
+    demo: Annotated[
+        bool | None, typer.Option("--demo/--no-demo", help="Add the demo data, unless it is there.", show_default=False)
+    ] = None,
 ) -> None:
     """Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."""
     settings = load_settings()
@@ -59,12 +66,11 @@ def serve(
         own = own_address(host, listening.getsockname()[1])
         public_url = settings.public_url if "public_url" in settings.model_fields_set else own
         hosts = settings.allowed_hosts or default_hosts(host, public_url)
-        served = reachable.model_copy(
-            update={"demo": demo or settings.demo, "allowed_hosts": hosts, "public_url": public_url}
-        )
+        is_demo = settings.demo if demo is None else demo
+        served = reachable.model_copy(update={"demo": is_demo, "allowed_hosts": hosts, "public_url": public_url})
         with asyncio.Runner(loop_factory=uvicorn_config(served, None, workers).get_loop_factory()) as runner:
             try:
-                runner.run(_serve(settings, served, listening, own, alone=workers == 1))
+                runner.run(_serve(settings, served, listening, own, demo=bool(demo), alone=workers == 1))
             except asyncio.CancelledError:  # by a signal
                 sys.exit(0)
         if workers > 1:
@@ -79,12 +85,14 @@ def _scheduled_backups(settings: Settings) -> AbstractContextManager[object]:
     return scheduled_backups(settings.data, settings.backup_hours * 3600)
 
 
-async def _serve(settings: Settings, served: Settings, listening: socket.socket, address: str, *, alone: bool) -> None:
+async def _serve(
+    settings: Settings, served: Settings, listening: socket.socket, address: str, *, demo: bool, alone: bool
+) -> None:
     """Prepare the table; if no other process serves, also serve with the same connection to it."""
     async with AsyncExitStack() as stack:
         with _cancelled_by_signals():
             table = await stack.enter_async_context(open_checked_table(served, create=settings.embedded))
-            if served.demo:
+            if demo:
                 await _add_demo_data(table, settings)
             server = _server(served, table) if alone else None
         _let_connections_wait(listening)
@@ -145,7 +153,44 @@ def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -
     os.environ[f"{PREFIX}DEMO"] = str(settings.demo).lower()
     with shared_metrics():
         config = uvicorn_config(settings, "server.app:from_environment", workers)
-        Multiprocess(config, sockets=listeners(listening)).run()
+        supervisor = _Workers(config, sockets=listeners(listening))
+        supervisor.run()
+    if supervisor.cannot_start:
+        raise Failed("No worker could start: the lines above say why.")
+
+
+class _Workers(Multiprocess):
+    """Once one of them has served, one that cannot start does not end the others: the table may soon answer again."""
+
+    cannot_start = False
+    _have_served = False
+
+    def keep_subprocess_alive(self) -> None:
+        if self.should_exit.is_set():  # by a signal
+            return
+        for process in self.processes:
+            process.child_conn.close()  # it has its own end: the wait for its answer ends when it does
+        super().keep_subprocess_alive()
+        if not self.should_exit.is_set():
+            self._have_served = self._have_served or any(process.is_ready() for process in self.processes)
+        elif self._have_served:
+            self.should_exit.clear()
+            err.print(f"The service goes on, and starts another process in {RESTART_SECONDS:.0f} s.", style="yellow")
+            self._start_again()
+        else:
+            self.cannot_start = True
+
+    def _start_again(self) -> None:
+        """Replace the processes that could not start, after a pause; a signal comes first."""
+        end = monotonic() + RESTART_SECONDS
+        while monotonic() < end:
+            if self.signal_queue:
+                return
+            sleep(0.1)
+        for index, process in enumerate(self.processes):
+            if process.exitcode == STARTUP_FAILURE:
+                self.processes[index] = Process(self.config, self.sockets)
+                self.processes[index].start()
 
 
 def uvicorn_config(settings: Settings, served: object, workers: int) -> ServerConfig:

@@ -88,8 +88,8 @@ class Settings(BaseSettings):
     )
     secrets: Annotated[values.CommaSeparated[pydantic.SecretStr], pydantic.AfterValidator(values.validate_secrets)] = (
         setting(
-            "Secrets that sign cookies, ballots, cursors and development tokens: up to four, comma-separated, newest "
-            f"first, each of {MIN_SECRET_LENGTH} characters or more.",
+            f"Up to four secrets, comma-separated, each of {MIN_SECRET_LENGTH} characters or more. The first one signs "
+            "cookies, ballots, cursors and development tokens; what any of them has signed is accepted.",
             write="the output of `openssl rand -base64 48`; keep the old one after a comma until all it signed "
             "has expired",
             default=(),

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import boto3
@@ -18,6 +19,7 @@ import httpx
 import psutil
 import pytest
 
+from datastore.dynamo import Table
 from server import Failed
 from server.commands import serve
 from server.execution.documents import hash_of, read_manifest
@@ -25,8 +27,9 @@ from server.settings import Settings, variable
 from tests.command import ROOT, environment, on_table, ringside, ringside_process
 from tests.data_folders import run_script, write_profiles
 from tests.engines import RunningEngine
+from tests.fault.proxy import Proxy
 from tests.mail_server import Mailbox, body_of, mail_server_beside
-from tests.service import running_service
+from tests.service import running_service, start_service
 from tests.waiting import until
 
 SECRET = "a secret that is long enough to be one in tests"
@@ -95,6 +98,47 @@ def test_several_workers_share_a_port_and_an_engine(tmp_path: Path) -> None:
             if line.startswith("ringside_requests_total{")
         )
         assert counted.endswith(" 21.0")
+
+
+async def test_workers_go_on_when_one_of_them_cannot_start_again(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """While the engine does not answer, one is killed. There are two again once it answers."""
+    async with Proxy(default_engine.url) as proxy:
+        with ExitStack() as stack:
+            service = await start_service(on_table(proxy.url, one_table.name), stack, ["--workers", "2"])
+
+            def started() -> int:
+                return sum("startup complete" in line for line in service.lines)
+
+            await until(lambda: started() == 2, "both workers serve")
+            async with proxy.silent():
+                killed, other = _workers(service.process.pid)
+                killed.kill()
+                await until(lambda: any("failed to start" in line for line in service.lines), "one cannot start")
+                assert other in _workers(service.process.pid)
+            await until(lambda: started() == 3 or service.process.poll() is not None, "a third has started")
+            assert len(_workers(service.process.pid)) == 2
+            assert await asyncio.to_thread(service.stop) == 0
+
+
+async def test_workers_of_which_none_can_start_end_with_an_error(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """An orchestrator restarts what ends with 1, and takes 0 for the end of the work."""
+    async with Proxy(default_engine.url) as proxy:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "server", "serve", "--port", "0", "--workers", "2"),
+            env=environment(**on_table(proxy.url, one_table.name)),
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        assert process.stdout
+        await process.stdout.readuntil(b"Ringside answers")
+        proxy.error = "AccessDeniedException"
+        output = await process.stdout.read()
+    assert (await process.wait(), b"No worker could start" in output) == (1, True), output
 
 
 @pytest.mark.soak
@@ -178,6 +222,19 @@ def test_no_request_fails_because_the_log_cannot_be_written(tmp_path: Path) -> N
         finally:
             process.terminate()
         assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(("arguments", "front"), [([], True), (["--no-demo"], False)])
+def test_a_setting_makes_the_service_a_demo_and_adds_no_data(
+    tmp_path: Path, arguments: list[str], *, front: bool
+) -> None:
+    """Only the option does, and --no-demo comes before the setting."""
+    asked = {"query": "{ events(first: 1) { nodes { id } } }"}
+    with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_DEMO": "true"}, arguments) as service:
+        found = httpx.post(f"{service.url}/graphql", json=asked, timeout=60).json()
+        assert found == {"data": {"events": {"nodes": []}}}
+        page = httpx.get(service.url, headers={"accept": "text/html"}, timeout=60)
+        assert ("ringside-tee" in page.text) is front
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full: Linux has one")

@@ -34,6 +34,7 @@ from server import Failed
 from server.commands.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary, list_id
 from tests.audits import breaches_in
 from tests.client import Client
+from tests.command import ringside
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
 from tests.erasing import ERASE, admin
@@ -315,3 +316,18 @@ async def test_one_address_in_two_spellings_is_one_member(
     subscriptions = [each async for each in one_table.scan(SUBSCRIPTION)]
     subscribers = {each.user for each in subscriptions if each.active and each.list == list_id("L0")}
     assert await read_subscriber_count(one_table, list_id("L0")) == len(subscribers)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [("localhost:8001", "is not the engine of the old tables"), ("embedded", "Leave the option out")],
+)
+def test_a_source_that_is_no_engine_is_refused_with_advice(tmp_path: Path, url: str, reason: str) -> None:
+    words = tmp_path / "words.csv"
+    words.write_text("ListId,Simplified,Definition\n")
+    done = ringside(
+        "migrate", "legacy", "--subscriptions", "a", "--past-words", "b", "--words", f"{words}", "--source-url", url,
+        RINGSIDE_DATA=str(tmp_path / "data"),
+    )  # fmt: skip
+    said = " ".join(done.stderr.split())
+    assert (done.returncode, reason in said, "Traceback" in said) == (1, True, False), said

@@ -3,12 +3,15 @@
 import gzip
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +25,7 @@ from resolvers.comments.other_systems.files import READERS
 from resolvers.comments.other_systems.markup import text_of_html
 from resolvers.comments.other_systems.store import OtherSystemStore, Product
 from resolvers.comments.other_systems.threads import LOOP, MISSING, OTHER_PAGE, Written, in_threads
+from resolvers.comments.transfer import Author
 from resolvers.members.signing_in import begin_for_page
 from resolvers.people.identities import Members
 from resolvers.transfer.loop import Imported, OnProblem, import_records
@@ -29,7 +33,8 @@ from resolvers.transfer.readers import Row, Unreadable
 from resolvers.values.node_ids import node_id
 from server.audit import find_suspects
 from tests.client import Client
-from tests.command import ringside, ringside_given
+from tests.command import ROOT, environment, on_table, ringside, ringside_given
+from tests.engines import RunningEngine
 from tests.erasing import bury
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
@@ -496,6 +501,20 @@ async def test_users_that_are_no_objects_are_passed_over(one_client: Client, tmp
     assert (await bring(one_client, "remark42", file, "{url}")).added == 2
 
 
+def test_the_addresses_of_two_thousand_users_of_remark42_are_read(tmp_path: Path) -> None:
+    """A backup has them all in its first line; one without an end is refused."""
+    file = tmp_path / "users.json"
+    users = [{"id": f"email_{n}", "name": "x" * 80, "details": {"email": f"fan{n}@example.com"}} for n in range(2000)]
+    _, *comments = (SAMPLES / "remark42.json").read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([orjson.dumps({"version": 1, "users": users}), b"\n", *comments]))
+    first, *_ = READERS["remark42"](file)
+    assert (first.author, first.place.number) == (Author("email_1", "Ann", "fan1@example.com"), 2)
+    with file.open("wb") as endless:
+        endless.truncate(65 * 2**20)
+    with pytest.raises(Unreadable, match="first line is longer than 64 MB"):
+        next(READERS["remark42"](file))
+
+
 async def test_a_line_of_a_hundred_megabytes_is_passed_over(one_client: Client, tmp_path: Path) -> None:
     file = tmp_path / "long.json"
     meta, first, *_ = (SAMPLES / "remark42.json").read_bytes().splitlines(keepends=True)
@@ -535,6 +554,31 @@ def test_the_command_imports_and_says_what_it_did(tmp_path: Path) -> None:
     template = ringside("import", "disqus", sample, "--product", "{nothing}", **variables)
     assert "--product is a text with {url}, {path}, {id}" in template.stderr.replace("\n", " ")
     assert ringside("audit", **variables).returncode == 0
+
+
+def test_a_full_folder_for_temporary_files_is_named(
+    tmp_path: Path, one_client: Client, default_engine: RunningEngine
+) -> None:
+    """With what to do about it, in a sentence. SQLite keeps two megabytes in memory."""
+    lines = [orjson.dumps({"id": f"{n}", "time": "2021-05-01T10:00:00Z", "text": "x" * 100_000}) for n in range(40)]
+    (tmp_path / "backup").write_bytes(b"\n".join([b'{"version": 1}', *lines]))
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536));"
+        "from server.__main__ import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limited, "import", "remark42", str(tmp_path / "backup"), "--product", "{path}"],
+        env=environment(**on_table(default_engine.url, one_client.services.table.name), TMPDIR=str(tmp_path)),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    said = " ".join(done.stderr.split())
+    assert (done.returncode, "Traceback" in said) == (1, False)
+    assert f"{tmp_path}, the folder for temporary files, cannot take" in said
+    assert "TMPDIR" in said
 
 
 @pytest.mark.parametrize("system", ["disqus", "isso"])

@@ -2,18 +2,22 @@
 
 import asyncio
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from datastore.dynamo import Table
-from datastore.jobs.jobs import JOB, TEXT_PIECE, read_text
+from datastore.jobs.jobs import JOB, TEXT_PIECE, Job, JobState, begin_job, read_text, store_text
+from datastore.voting.boards import MAIN
 from resolvers.jobs.running import JobRunner
-from resolvers.requests.context import Role
-from resolvers.whole.importing import LONGEST_TEXT, MOST_PROBLEMS
+from resolvers.requests.context import Role, utc_now
+from resolvers.whole.importing import IMPORT_TEXT, LONGEST_TEXT, MOST_PROBLEMS
+from resolvers.whole.jobs import JOB_KINDS
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.jobs import ended
+from tests.jobs import ended, run_of, work_on
+from tests.killed import killed_at
 from tests.queries import CREATE_BOARD, CREATE_LIST
 
 ANSWER = """{ __typename ... on Imported { added problems { line message } job { id state } }
@@ -189,3 +193,25 @@ async def test_a_long_import_goes_on_as_a_job_after_its_process_has_ended(one_ta
     [stored] = [job async for job in one_table.iterate(JOB.on("gsi1"))]
     assert await read_text(one_table, stored.id) == ""
     assert [piece async for piece in one_table.iterate(TEXT_PIECE.on(job=stored.id))] == []
+
+
+async def test_an_import_that_was_killed_at_any_of_its_writes_ends_as_done(one_client: Client) -> None:
+    """Also at its last ones, when its text is gone: it says what it would have said."""
+    services, killed, write = one_client.services, True, 0
+    services.get(JobRunner).start({})
+    while killed:
+        now, killed = utc_now(), False
+        input_ = {"what": "contenders", "into": MAIN, "actor": ""}
+        job = await begin_job(services.table, Job(services.ids.next(now), IMPORT_TEXT, "somebody", now, input=input_))
+        await store_text(services.table, job.id, f"name\nMask {write}\nBelt {write}\n", now + timedelta(days=1))
+        run = await run_of(services, job)
+        with killed_at(services.table, write):
+            try:
+                await JOB_KINDS[IMPORT_TEXT](services, run)
+            except BaseException as error:  # noqa: BLE001 - also a group of them
+                assert "Killed" in repr(error)  # noqa: PT017
+                killed = True
+        done = await work_on(services, job)
+        assert (done.state, done.done, done.message) == (JobState.DONE, 2, "Added: 2."), write
+        write += 1
+    assert write > 4

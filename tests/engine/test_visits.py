@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import httpx
@@ -27,6 +29,7 @@ from server.auth.cookies import COOKIE
 from server.settings import Settings
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.client import Client, serving
+from tests.command import ROOT
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, mutation
@@ -367,6 +370,20 @@ async def test_a_stream_serves_the_visitor_until_the_token_ends(served: tuple[Se
         fresh = {"authorization": f"Visitor {token_of(settings)}", "origin": BLOG}
         refused = await http.post("/graphql", json={"query": WATCH}, headers=headers | fresh)
         assert refused.status_code == 401
+
+
+async def test_while_secrets_rotate_every_instance_knows_the_visits_of_the_others(one_api: Client) -> None:
+    """In the steps that the guide tells, of which each restarts one instance after the other."""
+    guide = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8").partition("## Rotate secrets")[2]
+    steps = ["old", *re.findall(r"RINGSIDE_SECRETS=([a-z,]+)", guide), "new"]
+    instances = [
+        one_api.settings.model_copy(update={"secrets": tuple(SecretStr(name * 20) for name in step.split(","))})
+        for step in steps
+    ]
+    for before, after in pairwise(instances):
+        async with serving(before) as one, serving(after) as other:
+            assert "token" in await Page(one, SHOP, token_of(after)).ask(DRAW)
+            assert "token" in await Page(other, SHOP, token_of(before)).ask(DRAW)
 
 
 async def test_a_rotated_secret_opens_visits_until_it_is_dropped(

@@ -22,6 +22,8 @@ from resolvers.values.texts import is_email_address
 
 Reader: TypeAlias = "Callable[[Path], Iterator[Written]]"
 _LARGEST_JSON: Final = 512 * 2**20
+_LARGEST_SITE: Final = 64 * 2**20
+"""Of a Remark42 backup's first line, which has all users: hundreds of thousands of them."""
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -154,19 +156,16 @@ def _wordpress_comment(comment: Element, link: str, post: str, site: str) -> Wri
 
 def remark42(file: Path) -> Iterator[Written]:
     """A backup: a line about the site, then a line for each comment."""
-    emails: dict[str, str] = {}
     with _opened(file) as source:
-        for row in json_lines(source):
-            if row.number == 1:
-                is_too_long = (row.problem or "").startswith("It is longer")
-                if not is_too_long and (row.problem is not None or "version" not in row.fields):
-                    raise Unreadable(f'{file} is no backup of Remark42: its first line has no "version".')
-                users = _by(row.fields, "users", "id")
-                emails = {id_: _text(_dict(user, "details"), "email") for id_, user in users.items()}
-            elif row.problem is not None:
-                yield _unread(row)
-            else:
-                yield _remark42_comment(row, emails)
+        site = next(json_lines(source, _LARGEST_SITE), Row(1, {}))
+        if (site.problem or "").startswith("It is longer"):
+            raise Unreadable(f"{file} cannot be read: its first line is longer than {_LARGEST_SITE // 2**20} MB.")
+        if site.problem is not None or "version" not in site.fields:
+            raise Unreadable(f'{file} is no backup of Remark42: its first line has no "version".')
+        users = _by(site.fields, "users", "id")
+        emails = {id_: _text(_dict(user, "details"), "email") for id_, user in users.items()}
+        for row in json_lines(source, number=site.number):
+            yield _unread(row) if row.problem is not None else _remark42_comment(row, emails)
 
 
 def _dict(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:

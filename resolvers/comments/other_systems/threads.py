@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 import orjson
@@ -18,7 +18,7 @@ import orjson
 from datastore.comments.records import Status
 from datastore.dynamo import iso, to_the_millisecond
 from resolvers.comments.transfer import Author
-from resolvers.transfer.readers import Row
+from resolvers.transfer.readers import Row, Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,24 @@ _EARLIEST = datetime(1971, 1, 2, tzinfo=UTC)
 
 def in_threads(written: Iterable[Written]) -> Iterator[Row]:
     """A row for each comment but for those that are gone: first those at the top, then the replies."""
-    with TemporaryDirectory(prefix="ringside-") as folder, closing(sqlite3.connect(f"{folder}/comments")) as table:
-        table.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLE};")
-        yield from _spooled(table, written)
-        threads = _Threads(table)
-        for replies in (False, True):
-            for n, data in table.execute("SELECT n, data FROM written WHERE NOT gone ORDER BY n"):
-                if bool(threads.parents[n]) is replies:
-                    yield threads.row(n, data)
+    try:
+        with TemporaryDirectory(prefix="ringside-") as folder, closing(sqlite3.connect(f"{folder}/comments")) as table:
+            yield from _in_threads(table, written)
+    except sqlite3.Error as error:
+        raise Unreadable(
+            f"{gettempdir()}, the folder for temporary files, cannot take what the file has: {error}. Make room there, "
+            "or name another folder with TMPDIR."
+        ) from None
+
+
+def _in_threads(table: sqlite3.Connection, written: Iterable[Written]) -> Iterator[Row]:
+    table.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLE};")
+    yield from _spooled(table, written)
+    threads = _Threads(table)
+    for replies in (False, True):
+        for n, data in table.execute("SELECT n, data FROM written WHERE NOT gone ORDER BY n"):
+            if bool(threads.parents[n]) is replies:
+                yield threads.row(n, data)
 
 
 def _spooled(table: sqlite3.Connection, written: Iterable[Written]) -> Iterator[Row]:
