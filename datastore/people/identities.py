@@ -264,18 +264,27 @@ async def keep_guest(table: Table, profile: Profile) -> None:
 
 
 async def add_identity(
-    table: Table, user: str, shown: Proven, unit: UnitOfWork, *used_up: Write, by: Write | None = None
+    table: Table,
+    user: str,
+    shown: Proven,
+    unit: UnitOfWork,
+    *used_up: Write,
+    by: Write | None = None,
+    bearer: IdentityKey | None = None,
 ) -> Profile:
     """Let a member sign in by what was shown, too; CONFLICT if that is another member's.
 
-    `used_up` is what else belongs in the transaction; NotSignedIn if `by` fails, the check of the session that asks.
-    A guest's name alone signs in nobody who has something better. The receipt holds the profile as it then is.
+    `used_up` is what else belongs in the transaction. NotSignedIn if `by` fails, the check of the session that asks, or
+    if the member has lost the identity `bearer`, by whose token they ask. A guest's name alone signs in nobody who has
+    something better. The receipt holds the profile as it then is.
     """
     new = _stored(shown, user, unit.now)
 
     async def add(profile: Profile | None) -> Profile:
         if profile is None:
             raise NotFound("There is no such member any more.")
+        if bearer is not None and str(bearer) not in profile.identities:
+            raise NotSignedIn
         stored = not_erased((await read_identities(table, [new.key])).get(new.key), unit.now)
         if stored is not None and stored.user != user:
             raise Conflict("This already signs in another member.", path=("input",))

@@ -62,6 +62,7 @@ async def run_mutation(
                 await ctx.services.get(Suspensions).check(ctx, while_suspended=terms.while_suspended)
             if terms.recent:
                 await ctx.services.get(Sessions).confirm(ctx.viewer)
+                await ctx.services.get(Members).confirm(ctx.viewer)
             if ctx.viewer.is_guest and not terms.while_suspended:  # what those may do contributes nothing
                 await ctx.services.get(Members).keep_guest(ctx.viewer.id)
             return await _run_once(ctx, resolver, values)

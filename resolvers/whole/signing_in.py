@@ -183,7 +183,7 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
         return await _read(services, proof.user or "")
     shown = of_address(proof.email)
     members = services.get(Members)
-    if ctx.viewer.is_guest and await members.known(shown) is None:
+    if ctx.viewer.is_guest and await members.known(shown, 0) is None:
         unit = services.unit(f"User:{ctx.viewer.id}")
         return await _add(services, ctx.viewer, shown, unit)
     return await _with_address(services, await _read(services, await members.make(shown)), proof.email)
@@ -192,12 +192,14 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
 async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, *proofs: UsedUp) -> Profile:
     """The member, who signs in by one thing more and is no guest any longer.
 
-    NotSignedIn if their session was ended, of which this process has yet to hear.
+    NotSignedIn if their session was ended, or the identity of their token removed, of which this process has yet to hear.
     """
     session, used_up = member.session, [proof.write for proof in proofs]
     by = None if session is None else session_store.going_on(session.key).write
     try:
-        changed = await identity_store.add_identity(services.table, member.id, shown, unit, *used_up, by=by)
+        changed = await identity_store.add_identity(
+            services.table, member.id, shown, unit, *used_up, by=by, bearer=member.identity
+        )
     finally:
         if session is not None:
             services.get(Sessions).ended([session.key])  # read anew
