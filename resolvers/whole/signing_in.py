@@ -1,7 +1,8 @@
 """Signing in: the member whom a proof names, who may have been a guest or a visitor.
 
 An address that nobody has signed in by makes a member. From a guest's session it is added to the guest, who keeps what
-they wrote; if it is another member's, it signs in as that member, and what the guest wrote stays the guest's.
+they wrote, and whose earlier sessions end; if it is another member's, it signs in as that member, and what the guest
+wrote stays the guest's.
 """
 
 import secrets
@@ -13,7 +14,7 @@ import structlog
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.members import sessions as session_store
 from datastore.members import sign_in_codes as code_store
-from datastore.members.sessions import LONGEST, Session
+from datastore.members.sessions import LONGEST, Session, SessionKey
 from datastore.members.sign_in_codes import UsedUp
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
@@ -103,7 +104,10 @@ async def add_identity(ctx: Context, /, *, request: AnyId, code: str) -> Profile
     require_may_add(ctx)
     asked = await ctx.services.get(SignInCodes).check(ctx, request, code)
     used_up = code_store.use_code(asked.id, ctx.now())
-    return await _add(ctx.services, member, of_address(asked.email), ctx.unit, used_up)
+    added = await _add(ctx.services, member, of_address(asked.email), ctx.unit, used_up)
+    if member.is_guest and member.session is not None:
+        await _end_sessions(ctx.services, member.id, but=member.session.key)
+    return added
 
 
 def require_may_add(ctx: Context) -> None:
@@ -170,7 +174,10 @@ async def add_provider(services: Services, named: Viewer, member: Viewer) -> tup
     assert named.proven is not None  # noqa: S101 - what the ID token says
     unit = services.unit(f"User:{member.id}")
     added = await _add(services, member, named.proven, unit)
-    return await signing_in.begin_for_page(services, added, SignInMethod.PROVIDER) if member.is_guest else None
+    if not member.is_guest:
+        return None
+    await _end_sessions(services, member.id)
+    return await signing_in.begin_for_page(services, added, SignInMethod.PROVIDER)
 
 
 # ── members ──
@@ -184,8 +191,9 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
     shown = of_address(proof.email)
     members = services.get(Members)
     if ctx.viewer.is_guest and await members.known(shown, 0) is None:
-        unit = services.unit(f"User:{ctx.viewer.id}")
-        return await _add(services, ctx.viewer, shown, unit)
+        added = await _add(services, ctx.viewer, shown, services.unit(f"User:{ctx.viewer.id}"))
+        await _end_sessions(services, added.user)
+        return added
     return await _with_address(services, await _read(services, await members.make(shown)), proof.email)
 
 
@@ -206,6 +214,12 @@ async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWo
     services.get(Members).forget(map(IdentityKey.parse, changed.identities))
     services.profiles.put(changed.user, services.with_name(changed))
     return services.with_name(changed)
+
+
+async def _end_sessions(services: Services, user: str, *, but: SessionKey | None = None) -> None:
+    """End those from when a member was a guest: whoever used the browser before may have kept one for themselves."""
+    ended = await session_store.end_sessions(services.table, user, but=but)
+    services.get(Sessions).ended(ended)
 
 
 async def _with_address(services: Services, member: Profile, email: str) -> Profile:
