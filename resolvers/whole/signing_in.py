@@ -7,6 +7,7 @@ wrote stays the guest's.
 
 import secrets
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import structlog
@@ -148,8 +149,10 @@ async def go_on(services: Services, visitor: str | None, member: str) -> None:
 # ── by the provider ──
 
 
-async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | None) -> tuple[Session, str]:
-    """A session for whoever signed in at the provider, on the service's own pages; and its token.
+async def sign_in_by_provider(
+    services: Services, named: Viewer, visitor: str | None, at: datetime | None
+) -> tuple[Session, str]:
+    """A session for whoever signed in at the provider, then if it says so, on the service's own pages; and its token.
 
     An address that the provider has verified is the member's, unless they have given another one themselves.
     """
@@ -158,7 +161,7 @@ async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | 
     member, verified = await _read(services, user), named.verified_email
     if verified is not None and member.email in (None, verified):
         member = await _with_address(services, member, verified)
-    begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER)
+    begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER, at)
     await go_on(services, visitor, member.user)
     if verified is not None:
         claiming = claim_address(Context(services, Viewer(member.user, Kind.MEMBER)), verified)
@@ -200,7 +203,7 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
 async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, *proofs: UsedUp) -> Profile:
     """The member, who signs in by one thing more and is no guest any longer.
 
-    NotSignedIn if their session was ended, or the identity of their token removed, of which this process has yet to hear.
+    NotSignedIn if their session was ended, or their token's identity removed, of which this process has yet to hear.
     """
     session, used_up = member.session, [proof.write for proof in proofs]
     by = None if session is None else session_store.going_on(session.key).write

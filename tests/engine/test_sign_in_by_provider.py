@@ -115,6 +115,28 @@ async def test_the_provider_s_session_lasts_as_long_in_the_browser_as_others(bro
     assert timedelta(seconds=cookie.expires - time.time()) > timedelta(days=179)
 
 
+async def test_a_sign_in_at_the_provider_is_as_recent_as_the_provider_says(browser: Browser) -> None:
+    """Its own session answers for whoever sits there: who has to show who they are is asked again."""
+    browser.provider.claims = {"auth_time": int(time.time()) - 3600}
+    assert int((await browser.begin())["max_age"]) == 180 * 86400
+    await browser.sign_in()
+    me = await browser.client.ask(VIEWER)
+    assert await browser.client.code(ERASE, user=me["id"]) == "NOT_SIGNED_IN"
+    asked = await browser.begin("?again=1")
+    assert (asked["prompt"], asked["max_age"]) == ("login", "0")
+    browser.provider.claims = {"auth_time": int(time.time()) + 60}
+    await browser.come_back(authorized(browser.provider, asked))
+    assert "job" in await browser.client.ask(ERASE, user=me["id"])
+
+
+@pytest.mark.parametrize("auth_time", ["now", True, -1, 10**400, 1_000_000_000], ids=str)
+async def test_a_time_at_the_provider_that_cannot_be_keeps_nobody_out(browser: Browser, auth_time: object) -> None:
+    """One from years ago says no more than one from yesterday: the session lasts."""
+    browser.provider.claims = {"auth_time": auth_time}
+    await browser.sign_in()
+    assert await browser.name() == "Ada"
+
+
 async def test_an_address_counts_if_the_provider_has_verified_it(browser: Browser) -> None:
     """It is then the member's, with what it subscribed to. Nobody is found by it: another `sub` is another member."""
     services, editor = browser.client.services, await in_session(browser.client, "ines", Role.EDITOR)
