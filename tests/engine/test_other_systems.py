@@ -31,6 +31,7 @@ from server.audit import find_suspects
 from tests.client import Client
 from tests.command import ringside, ringside_given
 from tests.erasing import bury
+from tests.intercepted import beforehand
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
 from tests.members import introduce
@@ -417,6 +418,22 @@ async def test_an_author_who_has_joined_stays_a_member_whoever_else_has_the_addr
     assert kettle["author"]["name"] == "Ann of old"
     assert await read_profile(services.table, author.user) is not None
     assert await services.get(Members).make(of_address("ann@example.com")) == author.user
+
+
+async def test_an_author_who_joins_while_a_claim_runs_stays_a_member(one_client: Client) -> None:
+    """Or they would be signed in as somebody else, who has the address too."""
+    await bring(one_client, "disqus", "disqus.xml")
+    bob, services, joined = one_client.member("bob"), one_client.services, list[str]()
+    await bob.ask('mutation { updateProfile(input: { name: "Bob" }) { __typename } }')
+    await set_email(services.table, "bob", "ann@example.com", services.unit())
+
+    async def join() -> None:
+        joined.append(await services.get(Members).make(of_address("ann@example.com")))
+
+    with beforehand(services.table, join, about="IMPORTED#"):
+        await ended(bob, (await bob.ask(CLAIM))["job"]["id"])
+    assert await read_profile(services.table, joined[0]) is not None
+    assert [await services.get(Members).make(of_address("ann@example.com"))] == joined != ["bob"]
 
 
 async def test_what_names_an_erased_member_s_address_is_left_out_also_of_an_author_who_is_known(
