@@ -67,7 +67,7 @@ class PeopleQuery:
     members: UserConnection = field(
         visibility.find_members,
         "Members, the newest first; or those that a search finds, by name. For moderators.",
-        search="The beginning of a name, in whatever case, or an id; for admins, also a whole email address.",
+        search="The beginning of a name, in whatever case, or an id; for admins, also a whole email address that the member signs in by.",
     )
 
 
