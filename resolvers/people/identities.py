@@ -156,13 +156,3 @@ async def make_viewer(ctx: Context) -> None:
     if viewer.proven is not None:
         user = await ctx.services.get(Members).make(viewer.proven, name=viewer.name, email=viewer.email)
         ctx.viewer = replace(viewer, id=user, proven=None)
-
-
-async def remove_identity(ctx: Context, /, *, method: SignInMethod, label: str) -> Profile:
-    """Remove an identity, by which the viewer signs in no more; never the only one."""
-    member, table = ctx.member(), ctx.table
-    profile = await profile_store.read_profile(table, member.id)
-    changed = await identity_store.remove_identity(table, member.id, method, label, ctx.unit)
-    ctx.services.get(Members).forget(map(IdentityKey.parse, () if profile is None else profile.identities))
-    ctx.services.profiles.forget(member.id)
-    return ctx.services.with_name(changed)

@@ -19,7 +19,7 @@ from datastore.members.sessions import LONGEST, Session, SessionKey
 from datastore.members.sign_in_codes import UsedUp
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
-from datastore.people.identities import IdentityKey, MemberErased, Proven, SignInMethod, of_address
+from datastore.people.identities import Identity, IdentityKey, MemberErased, Proven, SignInMethod, of_address
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed, Refusal
 from resolvers.live.background import unless_failed
@@ -109,6 +109,22 @@ async def add_identity(ctx: Context, /, *, request: AnyId, code: str) -> Profile
     if member.is_guest and member.session is not None:
         await _end_sessions(ctx.services, member.id, but=member.session.key)
     return added
+
+
+async def remove_identity(ctx: Context, /, *, method: SignInMethod, label: str) -> Profile:
+    """Remove an identity, by which the viewer signs in no more; never the only one by which they can, as things are."""
+    member, table, services = ctx.member(), ctx.table, ctx.services
+
+    def signs_in(identity: Identity) -> bool:
+        if identity.method is SignInMethod.EMAIL:
+            return services.get(SignInCodes).can_send
+        return (identity.method.value, identity.issuer) in services.policy.token_issuers
+
+    profile = await profile_store.read_profile(table, member.id)
+    changed = await identity_store.remove_identity(table, member.id, method, label, ctx.unit, signs_in)
+    services.get(Members).forget(map(IdentityKey.parse, () if profile is None else profile.identities))
+    services.profiles.forget(member.id)
+    return services.with_name(changed)
 
 
 def require_may_add(ctx: Context) -> None:

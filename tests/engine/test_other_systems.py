@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from datastore.comments.records import COMMENT, POINTER, REPLY
 from datastore.comments.threads import THREAD
 from datastore.dynamo import Table
-from datastore.people.identities import IDENTITY, SignInMethod, add_identity, of_address
+from datastore.people.identities import IDENTITY, SignInMethod, add_identity, of_address, of_issuer
 from datastore.people.profiles import PROFILE, read_profile, set_email
 from resolvers.comments.other_systems.files import READERS
 from resolvers.comments.other_systems.markup import text_of_html
@@ -352,7 +352,7 @@ async def test_what_another_system_calls_an_author_is_no_way_to_sign_in(one_clie
     _, token = await begin_for_page(services, member, SignInMethod.EMAIL)
     ann = Client(one_client.served, one_client.settings, token)
     assert await ann.code(REMOVE, label="ann@example.com") == "CONFLICT"
-    await add_identity(services.table, member.user, of_address("ann@example.org"), services.unit())
+    await add_identity(services.table, member.user, of_issuer(SignInMethod.SITE, "", "ann"), services.unit())
     assert await ann.ask(REMOVE, label="ann@example.com") == {"user": {"id": node_id("User", member.user)}}
 
 

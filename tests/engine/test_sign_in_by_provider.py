@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from datastore.dynamo import Rates, Rejected, Table
 from datastore.members.sessions import begin_session, key_in, new_session
+from datastore.people.identities import SignInMethod, add_identity, of_address, of_issuer
 from datastore.people.profiles import read_profiles
 from resolvers.members.sessions import Sessions
 from resolvers.requests.context import Role
@@ -28,12 +29,13 @@ from tests.client import Client, serving
 from tests.confirmations import list_key, migrated_record, subscriptions_of
 from tests.intercepted import Send, intercepted
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, authorized, oidc_provider
-from tests.queries import CREATE_LIST
+from tests.queries import CREATE_LIST, mutation
 from tests.sign_in import SIGN_OUT, VIEWER, in_session, on_page, with_session
 
 PUBLIC = "https://ringside.test"
 SITES = {"shop": "a secret of the shop and this service", "forum": "a secret of the forum and this service"}
 
+REMOVE = mutation("removeIdentity", "IdentityRemoved", "user { id }")
 ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: ANONYMISE }) {
   ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
 
@@ -254,6 +256,18 @@ async def test_of_two_tabs_that_sign_in_the_one_that_asked_last_does(browser: Br
     back = await browser.come_back(authorized(browser.provider, second))
     assert back.headers["location"] == "/sign-in/done?returnTo=%2Ftwo"
     assert await browser.name() == "Ada"
+
+
+async def test_the_provider_is_kept_if_nothing_else_signs_in_any_more(service: Client, browser: Browser) -> None:
+    """An address does not where no email is sent, nor does what a site says whose key is in the settings no more."""
+    await browser.sign_in()
+    services, removing = service.services, {"method": "PROVIDER", "label": "127.0.0.1"}
+    user = parse_node_key("User", (await browser.client.ask(VIEWER))["id"])
+    for other in (of_address("ada@example.org"), of_issuer(SignInMethod.SITE, "a site of old", "ada")):
+        await add_identity(services.table, user, other, services.unit())
+    assert await browser.client.code(REMOVE, input=removing) == "CONFLICT"
+    await add_identity(services.table, user, of_issuer(SignInMethod.SITE, next(iter(SITES)), "ada"), services.unit())
+    assert "user" in await browser.client.ask(REMOVE, input=removing)
 
 
 async def test_who_signs_out_while_a_provider_is_being_added_is_told_that(browser: Browser) -> None:
