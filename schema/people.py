@@ -7,9 +7,9 @@ import strawberry
 from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity as Identity_
 from datastore.people.identities import SignInMethod
-from resolvers.people import identities as identity_resolvers
 from resolvers.people import profile as profile_resolvers
 from resolvers.people import visibility
+from resolvers.whole import signing_in
 from resolvers.whole.mutations import Terms
 from schema.comments import CommentsOfUser
 from schema.framework.declarations import READ, Node, connection, described, field, mutation, object_type, record_type
@@ -67,7 +67,8 @@ class PeopleQuery:
     members: UserConnection = field(
         visibility.find_members,
         "Members, the newest first; or those that a search finds, by name. For moderators.",
-        search="The beginning of a name, in whatever case, or an id; for admins, also a whole email address.",
+        search="The beginning of a name, in whatever case, or an id; for admins, also a whole email address that the "
+        "member signs in by.",
     )
 
 
@@ -93,8 +94,9 @@ class PeopleMutation:
         reply_emails="Whether to tell the viewer of replies to comments by email, once their address is confirmed.",
     )
     remove_identity = mutation(
-        identity_resolvers.remove_identity,
-        "Removes an identity: the viewer signs in by it no more. The only identity of a member cannot be removed.",
+        signing_in.remove_identity,
+        "Removes an identity: the viewer signs in by it no more. The only one by which a member "
+        "can sign in here cannot be removed.",
         object_type("IdentityRemoved", "The identity was removed.", user=(User, "The member as they are now.")),
         show=visibility.show_changed,
         input_description="An identity of the viewer's.",

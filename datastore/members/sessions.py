@@ -155,14 +155,14 @@ async def end_session(table: Table, key: SessionKey) -> None:
     await table.write(SESSION.delete(SESSION.at(user=user, token_hash=hashed)))
 
 
-async def end_sessions(table: Table, user: str) -> list[SessionKey]:
-    """End all sessions of a member, and return which there were.
+async def end_sessions(table: Table, user: str, *, but: SessionKey | None = None) -> list[SessionKey]:
+    """End all sessions of a member, perhaps but one, and return which they were.
 
     One that has begun by another of them, after they were read, is ended in the next pass.
     """
     ended: list[SessionKey] = []
     for _ in range(MOST_PASSES):
-        sessions = await read_sessions_of(table, user)
+        sessions = [each for each in await read_sessions_of(table, user) if each.key != but]
         if not sessions:
             break
         await table.write_many(SESSION.delete(SESSION.item_key(session)) for session in sessions)

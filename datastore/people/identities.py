@@ -20,7 +20,7 @@ nobody in. Nothing else keeps an erased member's token, which is valid until it 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -50,7 +50,7 @@ class MemberErased(NotAllowed):
 MOST_IDENTITIES = 10
 """Of one member."""
 IMPORT_ISSUER = "import:"
-"""What the issuers of imported authors begin with: no server's tokens may name one of these."""
+"""What the issuers of imported authors begin with: no server's tokens may name one, so nobody signs in by these."""
 
 
 class SignInMethod(StrEnum):
@@ -112,11 +112,6 @@ class Identity:
     @property
     def key(self) -> IdentityKey:
         return IdentityKey(self.method, self.hash)
-
-    @property
-    def signs_in(self) -> bool:
-        """Whether somebody can sign in by it: nobody can show that another system's name of an author is theirs."""
-        return not self.issuer.startswith(IMPORT_ISSUER)
 
     def is_free_at(self, now: datetime) -> bool:
         """Whether it is over, although the engine has yet to remove it."""
@@ -264,18 +259,27 @@ async def keep_guest(table: Table, profile: Profile) -> None:
 
 
 async def add_identity(
-    table: Table, user: str, shown: Proven, unit: UnitOfWork, *used_up: Write, by: Write | None = None
+    table: Table,
+    user: str,
+    shown: Proven,
+    unit: UnitOfWork,
+    *used_up: Write,
+    by: Write | None = None,
+    bearer: IdentityKey | None = None,
 ) -> Profile:
     """Let a member sign in by what was shown, too; CONFLICT if that is another member's.
 
-    `used_up` is what else belongs in the transaction; NotSignedIn if `by` fails, the check of the session that asks.
-    A guest's name alone signs in nobody who has something better. The receipt holds the profile as it then is.
+    `used_up` is what else belongs in the transaction. NotSignedIn if `by` fails, the check of the session that asks, or
+    if the member has lost the identity `bearer`, by whose token they ask. A guest's name alone signs in nobody who has
+    something better. The receipt holds the profile as it then is.
     """
     new = _stored(shown, user, unit.now)
 
     async def add(profile: Profile | None) -> Profile:
         if profile is None:
             raise NotFound("There is no such member any more.")
+        if bearer is not None and str(bearer) not in profile.identities:
+            raise NotSignedIn
         stored = not_erased((await read_identities(table, [new.key])).get(new.key), unit.now)
         if stored is not None and stored.user != user:
             raise Conflict("This already signs in another member.", path=("input",))
@@ -302,15 +306,17 @@ async def add_identity(
     return await optimistic(lambda: read_profile(table, user), add, idempotent=True)
 
 
-async def remove_identity(table: Table, user: str, method: SignInMethod, label: str, unit: UnitOfWork) -> Profile:
-    """Remove an identity, by which its member signs in no more; CONFLICT for the only one."""
+async def remove_identity(
+    table: Table, user: str, method: SignInMethod, label: str, unit: UnitOfWork, signs_in: Callable[[Identity], bool]
+) -> Profile:
+    """Remove an identity, by which its member signs in no more; CONFLICT unless another one is left that `signs_in`."""
 
     async def remove(profile: Profile | None) -> Profile:
         own = [] if profile is None else await identities_of(table, profile)
         found = next((each for each in own if (each.method, each.label) == (method, label)), None)
         if profile is None or found is None:
             raise NotFound("You do not sign in by this.", path=("input", "label"))
-        if not any(each.signs_in for each in own if each != found):
+        if not any(signs_in(each) for each in own if each != found):
             raise Conflict("This is your only way to sign in: add another one first.", path=("input", "label"))
         kept = tuple(key for key in profile.identities if key != str(found.key))
         changed = replace(profile, identities=kept)

@@ -5,7 +5,7 @@
 | the member of an author        | BatchGetItem of both identities, consistent                       | 1        |
 | a new one                      | transaction: identities, profile, USER#<u> IMPORTED#<hash>        | 1 more   |
 | authors with an address        | gsi1 IMPORTED#<hash>                                              | 1        |
-| an author becomes a member     | transaction: identities, profiles, IMPORTED                       | 3        |
+| an author becomes a member     | transaction: identities, profiles, IMPORTED                       | 4        |
 
 An author is found by what the other system calls them. Nobody can sign in as that: only whoever confirms the address is
 the author, and of the address nothing is kept but its hash. If the address is another member's already, it stays
@@ -76,19 +76,21 @@ def _moved(key: IdentityKey, user: str, shown: Proven | None) -> Write:
     if shown is not None and shown.key == key:
         values |= {"subject": shown.subject, "label": shown.label}
     return identities.IDENTITY.update(
-        identities.IDENTITY.at(method=key.method, hash=key.hash), values=values, when=present()
+        identities.IDENTITY.at(method=key.method, hash=key.hash), values=values, when=present() & absent("last_used_at")
     )
 
 
 async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list[IdentityKey]:
     """Let a member be an imported author, of whom nothing is left but what leads to the member: the identities.
 
-    Safe to repeat.
+    An author who has joined meanwhile stays a member. Safe to repeat.
     """
 
     async def move(profiles: tuple[Profile | None, Profile | None]) -> list[IdentityKey]:
         gone, member = profiles
         if gone is None or member is None:
+            return []
+        if any(each.last_used_at for each in await identities.identities_of(table, gone)):
             return []
         keys = [IdentityKey.parse(text) for text in gone.identities]
         shown = None if member.proven_email is None else identities.of_address(member.proven_email)

@@ -17,6 +17,7 @@ import structlog
 from datastore.dynamo import Reads, SingleFlight, deadline, shared_context
 from datastore.members import sessions as session_store
 from datastore.members.sessions import Session, SessionKey
+from datastore.refusals import NotSignedIn
 from resolvers.live.background import unless_failed
 from resolvers.members.suspensions import Suspensions
 from resolvers.requests.context import Context, Kind, Role, Services, SignedInBy, Viewer
@@ -80,6 +81,13 @@ class Sessions:
         if session.used_on < now.date():
             self._note_use(session.used(now.date()), is_guest=is_guest)
         return session, self.viewer(session, is_guest=is_guest)
+
+    async def confirm(self, viewer: Viewer) -> None:
+        """NotSignedIn if the viewer's session was ended, of which this process may have yet to hear."""
+        if viewer.session is not None:
+            session, _ = await self._sessions.load(viewer.session.key, 0) or (None, False)
+            if session is None:
+                raise NotSignedIn
 
     def viewer(self, session: Session, *, is_guest: bool) -> Viewer:
         """The member of a session. On pages of other origins they have roles only where the operator says so."""

@@ -121,9 +121,16 @@ async def session_for_page(services: Services, viewer: Viewer, origin: str) -> t
     return token, session.expires
 
 
-async def begin_for_page(services: Services, member: Profile, method: SignInMethod) -> tuple[Session, str]:
-    """A session on the service's own pages, and its token."""
-    session, token = session_store.new_session(member.user, method.value, None, services.clock())
+async def begin_for_page(
+    services: Services, member: Profile, method: SignInMethod, at: datetime | None = None
+) -> tuple[Session, str]:
+    """A session on the service's own pages, and its token; of a sign-in at a time that a provider says, or now.
+
+    A sign-in of more than a day ago counts as one of yesterday: it is not recent, and the session still lasts.
+    """
+    now = services.clock()
+    signed_in_at = None if at is None else min(now, max(at, now - timedelta(days=1)))
+    session, token = session_store.new_session(member.user, method.value, None, now, signed_in_at=signed_in_at)
     await session_store.begin_session(services.table, services.unit(), None, session)
     services.get(Sessions).began(session, is_guest=member.is_guest)
     return session, token

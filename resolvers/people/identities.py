@@ -19,7 +19,8 @@ from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod, not_erased, of_address
 from datastore.people.imported import make_author
 from datastore.people.profiles import Profile
-from resolvers.requests.context import LONGEST_NAME, MEMBER_AGE, Context, Services, member_name
+from datastore.refusals import NotSignedIn
+from resolvers.requests.context import LONGEST_NAME, MEMBER_AGE, Context, Services, Viewer, member_name
 from resolvers.values.texts import is_line
 
 # ── members ──
@@ -42,21 +43,31 @@ class Members:
         self._making: SingleFlight[IdentityKey, Identity] = SingleFlight(shared_context)
         self._uses: SingleFlight[IdentityKey, None] = SingleFlight(shared_context)
 
-    async def find(self, shown: Proven) -> Identity | None:
+    async def find(self, shown: Proven, age: float = KNOWN_SECONDS) -> Identity | None:
         """Whose this is; None if nobody has signed in by it yet, MemberErased if that member was erased."""
-        found = await self.known(shown)
+        found = await self.known(shown, age)
         if found is None or found.last_used_at is None:
             return None
         self._note_use(found, self._services.clock())
         return found
 
-    async def known(self, shown: Proven) -> Identity | None:
+    async def known(self, shown: Proven, age: float = KNOWN_SECONDS) -> Identity | None:
         """The same, also of a member who was made by others and has not joined yet."""
-        return not_erased(await self._found.load(shown.key), self._services.clock())
+        return not_erased(await self._found.load(shown.key, age), self._services.clock())
+
+    async def confirm(self, viewer: Viewer) -> None:
+        """NotSignedIn if the bearer of a token signs in by it no more, of which this process may have yet to hear."""
+        if viewer.identity is not None:
+            found = await self._found.load(viewer.identity, 0)
+            if found is None or found.user != viewer.id:
+                raise NotSignedIn
 
     async def make(self, shown: Proven, *, name: str | None = None, email: str | None = None) -> str:
-        """The id of whose this is; of a new member with this name and address, if it was nobody's. Or MemberErased."""
-        known = await self.find(shown)
+        """The id of whose this is; of a new member with this name and address, if it was nobody's. Or MemberErased.
+
+        Sessions begin by the answer, so it is never of an identity that was removed before, here or elsewhere.
+        """
+        known = await self.find(shown, 0)
         if known is None:
             profile = self._new_profile(shown, name, email)
             making = self._making.run(shown.key, partial(self._make, shown, profile, used=True))
@@ -145,13 +156,3 @@ async def make_viewer(ctx: Context) -> None:
     if viewer.proven is not None:
         user = await ctx.services.get(Members).make(viewer.proven, name=viewer.name, email=viewer.email)
         ctx.viewer = replace(viewer, id=user, proven=None)
-
-
-async def remove_identity(ctx: Context, /, *, method: SignInMethod, label: str) -> Profile:
-    """Remove an identity, by which the viewer signs in no more; never the only one."""
-    member, table = ctx.member(), ctx.table
-    profile = await profile_store.read_profile(table, member.id)
-    changed = await identity_store.remove_identity(table, member.id, method, label, ctx.unit)
-    ctx.services.get(Members).forget(map(IdentityKey.parse, () if profile is None else profile.identities))
-    ctx.services.profiles.forget(member.id)
-    return ctx.services.with_name(changed)

@@ -78,7 +78,7 @@ def _show_author(ctx: Context, user: str, profile: Profile | None) -> ShownProfi
 
 
 async def find_members(ctx: Context, /, *, search: str | None = None, window: Window) -> Page[ShownProfile]:
-    """The members found by id, by the beginning of a name or, by admins, by an address; or all, the newest first."""
+    """The members found by id, by the beginning of a name or, by admins, by an address they sign in by; or all."""
     viewer = ctx.with_role(Role.MODERATOR)
     wanted = (search or "").strip()
     if len(wanted) > LONGEST_EMAIL:

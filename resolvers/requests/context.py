@@ -22,7 +22,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Rates, ReadCache, Reads, Table, Window, to_the_millisecond
 from datastore.jobs.leases import Leases
 from datastore.people import profiles as profile_store
-from datastore.people.identities import Proven
+from datastore.people.identities import IdentityKey, Proven
 from datastore.people.profiles import Profile
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.values.ids import Ids
@@ -87,6 +87,8 @@ class Viewer:
     """`email`, if the token's issuer, a provider or a site that is configured, says that it is the member's."""
     proven: Proven | None = None
     """Who they are, of a bearer who is nobody's member yet; `id` leads to nothing then."""
+    identity: IdentityKey | None = None
+    """By which the bearer of a token was found, who was a member before."""
     session: SignedInBy | None = None
     """None for the bearer of a provider's or a site's token."""
     is_guest: bool = False

@@ -32,6 +32,8 @@ class Policy:
     """Emails with a link or a code that an address may ask for, over all processes; "0" for unlimited."""
     sign_in_methods: frozenset[str] = frozenset()
     """Those of the methods of `SignInMethod` that the settings offer: all but the one by email."""
+    token_issuers: frozenset[tuple[str, str]] = frozenset({("SITE", "")})
+    """By whose tokens members sign in: the method and the issuer, as identities have them."""
     guests: frozenset[str] = frozenset()
     """What guests may do beyond what visitors may; nobody signs in as a guest if it is empty."""
     challenge: frozenset[str] = frozenset()

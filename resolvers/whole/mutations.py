@@ -12,6 +12,7 @@ import orjson
 from datastore.changes.unit_of_work import LONGEST_KEY, AlreadyAnswered, UnitOfWork
 from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text, unlimited
 from datastore.refusals import InvalidInput, NotAllowed, Refusal, Unavailable
+from resolvers.members.sessions import Sessions
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.identities import Members, make_viewer
 from resolvers.requests.context import Context
@@ -30,7 +31,7 @@ class Terms:
     receipt_of: Callable[[Context, Mapping[str, Any]], str] | None = None
     """Whose the receipt is, from the values; the viewer's without."""
     recent: bool = False
-    """Whether a session must be of a sign-in of the last minutes."""
+    """Whether a session must be of a sign-in of the last minutes, and not ended a moment ago by another process."""
 
 
 FOR_MEMBERS = Terms()
@@ -59,6 +60,9 @@ async def run_mutation(
             ctx.unit = _begin_unit(ctx, owner, key, resolver.__name__, given)
             if ctx.viewer.is_member:
                 await ctx.services.get(Suspensions).check(ctx, while_suspended=terms.while_suspended)
+            if terms.recent:
+                await ctx.services.get(Sessions).confirm(ctx.viewer)
+                await ctx.services.get(Members).confirm(ctx.viewer)
             if ctx.viewer.is_guest and not terms.while_suspended:  # what those may do contributes nothing
                 await ctx.services.get(Members).keep_guest(ctx.viewer.id)
             return await _run_once(ctx, resolver, values)

@@ -1,11 +1,13 @@
 """Signing in: the member whom a proof names, who may have been a guest or a visitor.
 
 An address that nobody has signed in by makes a member. From a guest's session it is added to the guest, who keeps what
-they wrote; if it is another member's, it signs in as that member, and what the guest wrote stays the guest's.
+they wrote, and whose earlier sessions end; if it is another member's, it signs in as that member, and what the guest
+wrote stays the guest's.
 """
 
 import secrets
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import structlog
@@ -13,11 +15,11 @@ import structlog
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.members import sessions as session_store
 from datastore.members import sign_in_codes as code_store
-from datastore.members.sessions import LONGEST, Session
+from datastore.members.sessions import LONGEST, Session, SessionKey
 from datastore.members.sign_in_codes import UsedUp
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
-from datastore.people.identities import IdentityKey, MemberErased, Proven, SignInMethod, of_address
+from datastore.people.identities import Identity, IdentityKey, MemberErased, Proven, SignInMethod, of_address
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed, Refusal
 from resolvers.live.background import unless_failed
@@ -103,7 +105,26 @@ async def add_identity(ctx: Context, /, *, request: AnyId, code: str) -> Profile
     require_may_add(ctx)
     asked = await ctx.services.get(SignInCodes).check(ctx, request, code)
     used_up = code_store.use_code(asked.id, ctx.now())
-    return await _add(ctx.services, member, of_address(asked.email), ctx.unit, used_up)
+    added = await _add(ctx.services, member, of_address(asked.email), ctx.unit, used_up)
+    if member.is_guest and member.session is not None:
+        await _end_sessions(ctx.services, member.id, but=member.session.key)
+    return added
+
+
+async def remove_identity(ctx: Context, /, *, method: SignInMethod, label: str) -> Profile:
+    """Remove an identity, by which the viewer signs in no more; never the only one by which they can, as things are."""
+    member, table, services = ctx.member(), ctx.table, ctx.services
+
+    def signs_in(identity: Identity) -> bool:
+        if identity.method is SignInMethod.EMAIL:
+            return services.get(SignInCodes).can_send
+        return (identity.method.value, identity.issuer) in services.policy.token_issuers
+
+    profile = await profile_store.read_profile(table, member.id)
+    changed = await identity_store.remove_identity(table, member.id, method, label, ctx.unit, signs_in)
+    services.get(Members).forget(map(IdentityKey.parse, () if profile is None else profile.identities))
+    services.profiles.forget(member.id)
+    return services.with_name(changed)
 
 
 def require_may_add(ctx: Context) -> None:
@@ -144,8 +165,10 @@ async def go_on(services: Services, visitor: str | None, member: str) -> None:
 # ── by the provider ──
 
 
-async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | None) -> tuple[Session, str]:
-    """A session for whoever signed in at the provider, on the service's own pages; and its token.
+async def sign_in_by_provider(
+    services: Services, named: Viewer, visitor: str | None, at: datetime | None
+) -> tuple[Session, str]:
+    """A session for whoever signed in at the provider, then if it says so, on the service's own pages; and its token.
 
     An address that the provider has verified is the member's, unless they have given another one themselves.
     """
@@ -154,7 +177,7 @@ async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | 
     member, verified = await _read(services, user), named.verified_email
     if verified is not None and member.email in (None, verified):
         member = await _with_address(services, member, verified)
-    begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER)
+    begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER, at)
     await go_on(services, visitor, member.user)
     if verified is not None:
         claiming = claim_address(Context(services, Viewer(member.user, Kind.MEMBER)), verified)
@@ -170,7 +193,10 @@ async def add_provider(services: Services, named: Viewer, member: Viewer) -> tup
     assert named.proven is not None  # noqa: S101 - what the ID token says
     unit = services.unit(f"User:{member.id}")
     added = await _add(services, member, named.proven, unit)
-    return await signing_in.begin_for_page(services, added, SignInMethod.PROVIDER) if member.is_guest else None
+    if not member.is_guest:
+        return None
+    await _end_sessions(services, member.id)
+    return await signing_in.begin_for_page(services, added, SignInMethod.PROVIDER)
 
 
 # ── members ──
@@ -183,27 +209,36 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
         return await _read(services, proof.user or "")
     shown = of_address(proof.email)
     members = services.get(Members)
-    if ctx.viewer.is_guest and await members.known(shown) is None:
-        unit = services.unit(f"User:{ctx.viewer.id}")
-        return await _add(services, ctx.viewer, shown, unit)
+    if ctx.viewer.is_guest and await members.known(shown, 0) is None:
+        added = await _add(services, ctx.viewer, shown, services.unit(f"User:{ctx.viewer.id}"))
+        await _end_sessions(services, added.user)
+        return added
     return await _with_address(services, await _read(services, await members.make(shown)), proof.email)
 
 
 async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, *proofs: UsedUp) -> Profile:
     """The member, who signs in by one thing more and is no guest any longer.
 
-    NotSignedIn if their session was ended, of which this process has yet to hear.
+    NotSignedIn if their session was ended, or their token's identity removed, of which this process has yet to hear.
     """
     session, used_up = member.session, [proof.write for proof in proofs]
     by = None if session is None else session_store.going_on(session.key).write
     try:
-        changed = await identity_store.add_identity(services.table, member.id, shown, unit, *used_up, by=by)
+        changed = await identity_store.add_identity(
+            services.table, member.id, shown, unit, *used_up, by=by, bearer=member.identity
+        )
     finally:
         if session is not None:
             services.get(Sessions).ended([session.key])  # read anew
     services.get(Members).forget(map(IdentityKey.parse, changed.identities))
     services.profiles.put(changed.user, services.with_name(changed))
     return services.with_name(changed)
+
+
+async def _end_sessions(services: Services, user: str, *, but: SessionKey | None = None) -> None:
+    """End those from when a member was a guest: whoever used the browser before may have kept one for themselves."""
+    ended = await session_store.end_sessions(services.table, user, but=but)
+    services.get(Sessions).ended(ended)
 
 
 async def _with_address(services: Services, member: Profile, email: str) -> Profile:

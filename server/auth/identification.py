@@ -87,7 +87,7 @@ class Credentials:
             return EXPIRED if expired else error.detail
         before, now = self._identified.viewer, identified.viewer
         if before.proven is not None:  # they may have become a member since
-            before = replace(before, id=now.id, proven=now.proven)
+            before = replace(before, id=now.id, proven=now.proven, identity=now.identity)
         return None if now == before else CHANGED
 
     async def viewer(self) -> Viewer:
@@ -194,7 +194,8 @@ class Identification:
         if identity is None:
             return bearer
         user = identity.user or ""
-        return replace(bearer, id=user, proven=None, roles=bearer.roles | self._rights.roles_of(user))
+        roles = bearer.roles | self._rights.roles_of(user)
+        return replace(bearer, id=user, proven=None, identity=identity.key, roles=roles)
 
     async def _machine(self, key: str, address: str) -> tuple[Viewer, float]:
         """The machine with this API key, and when the key expires."""

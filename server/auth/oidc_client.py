@@ -16,6 +16,7 @@ import time
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from hmac import compare_digest
 from math import inf
@@ -26,10 +27,11 @@ import httpx
 import orjson
 
 from datastore.dynamo import ReadCache, Reads
+from datastore.members.sessions import LONGEST
 from datastore.values.seal import Seal
 from resolvers.requests.context import Viewer
 from server.auth.jwt_verification import FETCH_SECONDS, FRESH_SECONDS, MAX_BYTES, JWTVerifier, log, parse_endpoint
-from server.auth.tokens import MemberClaims, parse_expiry
+from server.auth.tokens import LATEST_SECONDS, MemberClaims, parse_expiry
 from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
 
@@ -108,6 +110,7 @@ class OidcClient:
     async def address(self, flow: Flow) -> str:
         """Where the browser goes to sign in; NotSignedInThere if the provider does not answer."""
         endpoint = (await self._discovered()).authorization
+        again = "again=1" in flow.asked.lstrip("?").split("&")
         query = {
             "response_type": "code",
             "client_id": self._client,
@@ -117,13 +120,14 @@ class OidcClient:
             "nonce": flow.nonce,
             "code_challenge": flow.challenge,
             "code_challenge_method": "S256",
-            # Somebody who asks to be asked again is.
-            **({"prompt": "login"} if "again=1" in flow.asked.lstrip("?").split("&") else {}),
+            # The ID token then says when they gave their password. Who asks to be asked again is, and nobody else.
+            "max_age": "0" if again else str(int(LONGEST.total_seconds())),
+            **({"prompt": "login"} if again else {}),
         }
         return f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(query)}"
 
-    async def member(self, flow: Flow, answer: Mapping[str, str]) -> Viewer:
-        """Whom the provider's answer names, with the id that the provider has for them; or NotSignedInThere."""
+    async def member(self, flow: Flow, answer: Mapping[str, str]) -> tuple[Viewer, datetime | None]:
+        """Whom the provider's answer names, and when they signed in there, if it says so; or NotSignedInThere."""
         if not compare_digest(answer.get("state", "").encode(), flow.state.encode()):
             raise OfAnotherFlow("the answer belongs to another sign-in")
         if flow.expires <= time.time():
@@ -140,7 +144,7 @@ class OidcClient:
         except (Unauthenticated, Unverifiable) as refused:
             raise NotSignedInThere(refused.detail) from None
         _validate_flow(verified.claims, flow, self._client)
-        return viewer
+        return viewer, _signed_in_at(verified.claims)
 
     async def _id_token(self, code: str, flow: Flow) -> str:
         form = {
@@ -216,3 +220,10 @@ def _validate_flow(claims: Mapping[str, Any], flow: Flow, client: str) -> None:
     several = isinstance(claims.get("aud"), list) and len(claims["aud"]) > 1
     if claims.get("azp", None if several else client) != client:
         raise NotSignedInThere("the ID token was issued to another client")
+
+
+def _signed_in_at(claims: Mapping[str, Any]) -> datetime | None:
+    """When the provider asked the person who they are: before that, its own session has answered for them."""
+    at: Any = claims.get("auth_time")
+    is_time = type(at) in (int, float) and 0 <= at <= LATEST_SECONDS
+    return datetime.fromtimestamp(at, UTC) if is_time else None

@@ -298,10 +298,10 @@ async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
     client, services = _client(request), _services(request)
     identification: Identification = request.state.pipeline.identification
     _count(request, "ended at the provider")
-    named = await client.member(flow, request.query_params)
+    named, at = await client.member(flow, request.query_params)
     if flow.adds_to is None:
         visitor = identification.visitor_in_cookie(request.scope["headers"])
-        return _kept(services, *await sign_in_by_provider(services, named, visitor))
+        return _kept(services, *await sign_in_by_provider(services, named, visitor, at))
     by = await identification.session_in_cookie(
         request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
     )

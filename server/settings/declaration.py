@@ -570,6 +570,7 @@ class Settings(BaseSettings):
             new_guests_per_address=self.new_guests_per_address,
             emails_per_address=self.emails_per_address,
             sign_in_methods=self._sign_in_methods(),
+            token_issuers=self._token_issuers(),
             guests=frozenset(self.guests),
             challenge=frozenset(self.challenge),
             role_origins=frozenset(self.role_origins),
@@ -587,6 +588,13 @@ class Settings(BaseSettings):
     def _sign_in_methods(self) -> frozenset[str]:
         offered = {"PROVIDER": self.oidc_client_id, "GUEST": self.guests, "SITE": self.site_keys}
         return frozenset(name for name, value in offered.items() if value)
+
+    def _token_issuers(self) -> frozenset[tuple[str, str]]:
+        """Those of the provider and of sites; without any, our own tokens count, which have none."""
+        issuers = {("SITE", key.issuer) for key in self.site_keys}
+        if self.has_provider:
+            issuers.add(("PROVIDER", self.token_issuer or ""))
+        return frozenset(issuers or {("SITE", "")})
 
     def with_stored_secrets(self) -> Self:
         """With those of the embedded engine's data folder, which are made if there are none; or UnreadableSecret."""

@@ -19,7 +19,9 @@ from graphql import (
 
 from datastore.dynamo import Table
 from datastore.members.sessions import LONGEST
-from datastore.people.identities import of_address
+from datastore.people.identities import SignInMethod, of_address
+from datastore.people.profiles import read_profile
+from resolvers.members.signing_in import begin_for_page
 from resolvers.people.identities import Members
 from resolvers.requests.context import PROFILE_AGE, Role
 from resolvers.values.node_ids import parse_node_key
@@ -65,7 +67,11 @@ async def mail(one_table: Table, settings: Settings, tmp_path: Path) -> AsyncIte
 async def a_guest(mail: MailingService, name: str = "Ann") -> Client:
     answer = await mail.client.visitor().ask(AS_GUEST, input={"name": name})
     assert answer["user"]["isGuest"] is True, answer
-    return Client(mail.client.served, mail.client.settings, answer["token"])
+    return with_token(mail, answer)
+
+
+def with_token(mail: MailingService, signed_in: dict[str, Any]) -> Client:
+    return Client(mail.client.served, mail.client.settings, signed_in["token"])
 
 
 def any_value(kind: Any) -> Any:
@@ -111,12 +117,28 @@ async def test_a_guest_who_gives_an_address_keeps_what_they_are(mail: MailingSer
         digits = {"request": code["request"], "code": code["code"]}
         answer = await guest.ask(ADD if add else SIGN_IN, input=digits)
         assert answer["user"]["id"] == viewer["id"]
-        assert await guest.ask("{ viewer { isGuest name email } }") == {
+        member = guest if add else with_token(mail, answer)
+        assert await member.ask("{ viewer { isGuest name email } }") == {
             "isGuest": False,
             "name": "Ann",
             "email": address,
         }
         assert (await signed_in(mail, address))["user"]["id"] == viewer["id"]
+
+
+async def test_no_earlier_session_of_a_guest_is_the_member_s(mail: MailingService) -> None:
+    """Whoever left a guest signed in on a shared browser, and kept a session, is not who gives an address there."""
+    for address, add in ((ADA, True), ("bob@example.org", False)):
+        guest = await a_guest(mail)
+        user = parse_node_key("User", (await guest.ask(VIEWER))["id"])
+        profile = await read_profile(mail.client.services.table, user)
+        assert profile is not None
+        _, kept = await begin_for_page(mail.client.services, profile, SignInMethod.GUEST)
+        code = await asked(mail, address, guest)
+        answer = await guest.ask(ADD if add else SIGN_IN, input={"request": code["request"], "code": code["code"]})
+        statuses = [(await one.post(VIEWER)).status_code for one in (with_token(mail, {"token": kept}), guest)]
+        assert statuses == [401, 200 if add else 401]
+        assert add or (await with_token(mail, answer).ask(VIEWER))["email"] == address
 
 
 async def test_an_ended_session_of_a_guest_gives_them_no_address(mail: MailingService) -> None:
@@ -152,8 +174,8 @@ async def test_a_guest_does_not_vote_on_a_board_for_members(mail: MailingService
     await editor(mail.client).ask(update, input={"slug": "main", "electorate": "MEMBERS"})
     assert await guest.code(CAST_VOTE, token=drawn, verdict="LEFT") == "NOT_SIGNED_IN"
     assert await guest.code(DRAW_MATCHUP) == "NOT_SIGNED_IN"
-    await signed_in(mail, ADA, guest)
-    assert (await guest.ask(CAST_VOTE, token=drawn, verdict="LEFT"))["progress"]["seen"] == 1
+    member = with_token(mail, await signed_in(mail, ADA, guest))
+    assert (await member.ask(CAST_VOTE, token=drawn, verdict="LEFT"))["progress"]["seen"] == 1
 
 
 async def test_no_command_gives_a_guest_a_role(mail: MailingService, one_table: Table, settings: Settings) -> None:
@@ -167,7 +189,7 @@ async def test_no_command_gives_a_guest_a_role(mail: MailingService, one_table: 
 async def test_a_guest_who_writes_nothing_ends_and_one_who_writes_stays(mail: MailingService) -> None:
     """By the table's time to live, which profile and identity have until the first word or address."""
     table = mail.client.services.table
-    writes: list[Callable[[Client], Awaitable[object]] | None] = [
+    writes: list[Callable[[Client], Awaitable[Any]] | None] = [
         None,
         lambda guest: guest.ask(POST_COMMENT, input={"product": "mug", "language": "en", "body": "Good."}),
         lambda guest: signed_in(mail, "carl@example.org", guest),
@@ -180,9 +202,10 @@ async def test_a_guest_who_writes_nothing_ends_and_one_who_writes_stays(mail: Ma
         await guest.ask('mutation { createWordList(input: { name: "Mine" }) { __typename } }')
         assert len(await times_to_live(table, user)) == 2
         if write is not None:
-            await write(guest)
+            answer = await write(guest)
             assert await times_to_live(table, user) == {}
-            assert await guest.ask("{ viewer { name } }") == {"name": "Ann"}
+            still = with_token(mail, answer) if "token" in answer else guest
+            assert await still.ask("{ viewer { name } }") == {"name": "Ann"}
 
 
 async def times_to_live(table: Table, user: str) -> dict[str, int]:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from datastore.comments.records import COMMENT, POINTER, REPLY
 from datastore.comments.threads import THREAD
 from datastore.dynamo import Table
-from datastore.people.identities import IDENTITY, SignInMethod, add_identity, of_address
+from datastore.people.identities import IDENTITY, SignInMethod, add_identity, of_address, of_issuer
 from datastore.people.profiles import PROFILE, read_profile, set_email
 from resolvers.comments.other_systems.files import READERS
 from resolvers.comments.other_systems.markup import text_of_html
@@ -36,6 +36,7 @@ from tests.client import Client
 from tests.command import ROOT, environment, on_table, ringside, ringside_given
 from tests.engines import RunningEngine
 from tests.erasing import bury
+from tests.intercepted import beforehand
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
 from tests.members import introduce
@@ -359,7 +360,7 @@ async def test_what_another_system_calls_an_author_is_no_way_to_sign_in(one_clie
     _, token = await begin_for_page(services, member, SignInMethod.EMAIL)
     ann = Client(one_client.served, one_client.settings, token)
     assert await ann.code(REMOVE, label="ann@example.com") == "CONFLICT"
-    await add_identity(services.table, member.user, of_address("ann@example.org"), services.unit())
+    await add_identity(services.table, member.user, of_issuer(SignInMethod.SITE, "", "ann"), services.unit())
     assert await ann.ask(REMOVE, label="ann@example.com") == {"user": {"id": node_id("User", member.user)}}
 
 
@@ -432,6 +433,22 @@ async def test_an_author_who_has_joined_stays_a_member_whoever_else_has_the_addr
     assert kettle["author"]["name"] == "Ann of old"
     assert await read_profile(services.table, author.user) is not None
     assert await services.get(Members).make(of_address("ann@example.com")) == author.user
+
+
+async def test_an_author_who_joins_while_a_claim_runs_stays_a_member(one_client: Client) -> None:
+    """Or they would be signed in as somebody else, who has the address too."""
+    await bring(one_client, "disqus", "disqus.xml")
+    bob, services, joined = one_client.member("bob"), one_client.services, list[str]()
+    await bob.ask('mutation { updateProfile(input: { name: "Bob" }) { __typename } }')
+    await set_email(services.table, "bob", "ann@example.com", services.unit())
+
+    async def join() -> None:
+        joined.append(await services.get(Members).make(of_address("ann@example.com")))
+
+    with beforehand(services.table, join, about="IMPORTED#"):
+        await ended(bob, (await bob.ask(CLAIM))["job"]["id"])
+    assert await read_profile(services.table, joined[0]) is not None
+    assert [await services.get(Members).make(of_address("ann@example.com"))] == joined != ["bob"]
 
 
 async def test_what_names_an_erased_member_s_address_is_left_out_also_of_an_author_who_is_known(

@@ -15,7 +15,10 @@ from datastore.members.sessions import MOST_SESSIONS, new_session
 from datastore.people.identities import SignInMethod
 from resolvers.members.sessions import Sessions
 from resolvers.members.signing_in import begin_for_page
+from resolvers.requests.context import Role
+from resolvers.values.node_ids import node_id
 from server.settings import Settings
+from tests.api_keys import CREATE_API_KEY
 from tests.client import Client, serving
 from tests.confirmations import MailingService, mailing
 from tests.intercepted import beforehand, intercepted
@@ -37,6 +40,8 @@ from tests.waiting import until
 ADA = "ada@example.org"
 SHOP = "https://shop.example.com"
 ADD = mutation("addIdentity", "IdentityAdded", "user { id }", refused="code message")
+ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id }")
+SET_ROLES = mutation("setRoles", "RolesSet", "user { id }")
 ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: ANONYMISE }) {
   ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
 
@@ -209,6 +214,24 @@ async def test_an_ended_session_adds_no_way_to_sign_in(mail: MailingService) -> 
         assert await stolen.code(ADD, input=given) == "NOT_SIGNED_IN"
         assert (await stolen.post(VIEWER)).status_code == 401
     assert (await signed_in(mail, "mallory@example.org"))["user"]["email"] == "mallory@example.org"
+
+
+async def test_an_ended_session_of_an_admin_makes_nothing_that_lasts(mail: MailingService) -> None:
+    """Nor on a process that has yet to hear of its end: roles, keys and webhooks would outlast it."""
+    attempts = {
+        "eve": (SET_ROLES, {"user": node_id("User", with_session("eve")), "roles": ["admin", "editor"]}),
+        "ines": (CREATE_API_KEY, {"name": "Robot", "roles": ["admin"]}),
+        "mia": (ADD_WEBHOOK, {"url": "https://8.8.8.8/", "kinds": ["comment.posted"]}),
+    }
+    admins = {name: await in_session(mail.client, name, Role.ADMIN) for name in attempts}
+    async with serving(mail.client.settings) as other:
+        other.services.clock = mail.clock
+        for name, (attempt, given) in attempts.items():
+            stolen = Client(other.served, other.settings, admins[name].http.headers["authorization"].split()[1])
+            assert await stolen.ask(VIEWER)
+            await admins[name].ask(SIGN_OUT, input={"everywhere": True})
+            assert await stolen.code(attempt, input=given) == "NOT_SIGNED_IN"
+            assert (await stolen.post(VIEWER)).status_code == 401
 
 
 async def test_a_session_that_begins_while_all_of_them_end_ends_too(mail: MailingService) -> None:

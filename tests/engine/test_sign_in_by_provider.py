@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from datastore.dynamo import Rates, Rejected, Table
 from datastore.members.sessions import begin_session, key_in, new_session
+from datastore.people.identities import SignInMethod, add_identity, of_address, of_issuer
 from datastore.people.profiles import read_profiles
 from resolvers.members.sessions import Sessions
 from resolvers.requests.context import Role
@@ -28,12 +29,13 @@ from tests.client import Client, serving
 from tests.confirmations import list_key, migrated_record, subscriptions_of
 from tests.intercepted import Send, intercepted
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, authorized, oidc_provider
-from tests.queries import CREATE_LIST
+from tests.queries import CREATE_LIST, mutation
 from tests.sign_in import SIGN_OUT, VIEWER, in_session, on_page, with_session
 
 PUBLIC = "https://ringside.test"
 SITES = {"shop": "a secret of the shop and this service", "forum": "a secret of the forum and this service"}
 
+REMOVE = mutation("removeIdentity", "IdentityRemoved", "user { id }")
 ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: ANONYMISE }) {
   ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
 
@@ -113,6 +115,28 @@ async def test_the_provider_s_session_lasts_as_long_in_the_browser_as_others(bro
     (cookie,) = [each for each in browser.client.http.cookies.jar if each.name == "__Host-ringside_session"]
     assert cookie.expires is not None
     assert timedelta(seconds=cookie.expires - time.time()) > timedelta(days=179)
+
+
+async def test_a_sign_in_at_the_provider_is_as_recent_as_the_provider_says(browser: Browser) -> None:
+    """Its own session answers for whoever sits there: who has to show who they are is asked again."""
+    browser.provider.claims = {"auth_time": int(time.time()) - 3600}
+    assert int((await browser.begin())["max_age"]) == 180 * 86400
+    await browser.sign_in()
+    me = await browser.client.ask(VIEWER)
+    assert await browser.client.code(ERASE, user=me["id"]) == "NOT_SIGNED_IN"
+    asked = await browser.begin("?again=1")
+    assert (asked["prompt"], asked["max_age"]) == ("login", "0")
+    browser.provider.claims = {"auth_time": int(time.time()) + 60}
+    await browser.come_back(authorized(browser.provider, asked))
+    assert "job" in await browser.client.ask(ERASE, user=me["id"])
+
+
+@pytest.mark.parametrize("auth_time", ["now", True, -1, 10**400, 1_000_000_000], ids=str)
+async def test_a_time_at_the_provider_that_cannot_be_keeps_nobody_out(browser: Browser, auth_time: object) -> None:
+    """One from years ago says no more than one from yesterday: the session lasts."""
+    browser.provider.claims = {"auth_time": auth_time}
+    await browser.sign_in()
+    assert await browser.name() == "Ada"
 
 
 async def test_an_address_counts_if_the_provider_has_verified_it(browser: Browser) -> None:
@@ -232,6 +256,18 @@ async def test_of_two_tabs_that_sign_in_the_one_that_asked_last_does(browser: Br
     back = await browser.come_back(authorized(browser.provider, second))
     assert back.headers["location"] == "/sign-in/done?returnTo=%2Ftwo"
     assert await browser.name() == "Ada"
+
+
+async def test_the_provider_is_kept_if_nothing_else_signs_in_any_more(service: Client, browser: Browser) -> None:
+    """An address does not where no email is sent, nor does what a site says whose key is in the settings no more."""
+    await browser.sign_in()
+    services, removing = service.services, {"method": "PROVIDER", "label": "127.0.0.1"}
+    user = parse_node_key("User", (await browser.client.ask(VIEWER))["id"])
+    for other in (of_address("ada@example.org"), of_issuer(SignInMethod.SITE, "a site of old", "ada")):
+        await add_identity(services.table, user, other, services.unit())
+    assert await browser.client.code(REMOVE, input=removing) == "CONFLICT"
+    await add_identity(services.table, user, of_issuer(SignInMethod.SITE, next(iter(SITES)), "ada"), services.unit())
+    assert "user" in await browser.client.ask(REMOVE, input=removing)
 
 
 async def test_who_signs_out_while_a_provider_is_being_added_is_told_that(browser: Browser) -> None:

@@ -14,7 +14,8 @@ from resolvers.people.identities import Members
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
-from tests.client import Client
+from tests.api_keys import CREATE_API_KEY
+from tests.client import Client, serving
 from tests.confirmations import ADA, MailingService, list_key, mailing, migrated, subscriber_count, subscriptions_of
 from tests.lost_answers import ask_without_answer
 from tests.queries import SUSPEND, UPDATE_PROFILE
@@ -40,7 +41,8 @@ ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributio
 
 ADD = """mutation ($input: AddIdentityInput!) { addIdentity(input: $input) {
   ... on IdentityAdded { user { id } } ... on Refused { code message } } }"""
-REMOVE = """mutation ($label: String!) { removeIdentity(input: { method: EMAIL, label: $label }) {
+REMOVE = """mutation ($label: String!, $method: SignInMethod! = EMAIL) {
+  removeIdentity(input: { method: $method, label: $label }) {
   ... on IdentityRemoved { user { id } } ... on Refused { code message } } }"""
 
 
@@ -90,6 +92,34 @@ async def test_a_link_that_was_used_changes_nothing(mail: MailingService) -> Non
     await ada.ask(REMOVE, label=ADA)
     assert await mail.client.code(SIGN_IN, input={"token": old["link"]}) == "TOKEN_SPENT"
     assert await mail.client.services.get(Members).find(of_address(ADA)) is None
+
+
+async def test_a_removed_address_begins_no_session_on_any_process(mail: MailingService) -> None:
+    """Also where it was just used, and its removal is not known: who has the mailbox would be the member for months."""
+    ada = bearer(mail, (await signed_in(mail, ADA))["token"])
+    code = await asked(mail, "ada@new.example", ada)
+    await ada.ask(ADD, input={"request": code["request"], "code": code["code"]})
+    async with serving(mail.client.settings) as other:
+        other.services.clock = mail.clock
+        known, late = await asked(mail, ADA), await asked(mail, ADA)
+        first = await other.ask(SIGN_IN, input={"token": known["link"]})
+        await ada.ask(REMOVE, label=ADA)
+        again = await other.ask(SIGN_IN, input={"token": late["link"]})
+        assert first["user"]["id"] == (await ada.ask(VIEWER))["id"] != again["user"]["id"]
+
+
+async def test_a_token_that_signs_a_member_in_no_more_leaves_nothing_that_does(mail: MailingService) -> None:
+    """Also where that is not known yet: neither another address nor an API key."""
+    ada = mail.client.member("ada", Role.ADMIN)
+    own, more = await asked(mail, ADA), await asked(mail, "mallory@example.org")
+    await ada.ask(ADD, input={"request": own["request"], "code": own["code"]})
+    async with serving(mail.client.settings) as other:
+        other.services.clock = mail.clock
+        theirs = Client(other.served, other.settings, ada.http.headers["authorization"].split()[1])
+        assert (await theirs.ask(VIEWER))["email"] == ADA
+        await ada.ask(REMOVE, label="ringside token", method="SITE")
+        assert await theirs.code(ADD, input={"request": more["request"], "code": more["code"]}) == "NOT_SIGNED_IN"
+        assert await theirs.code(CREATE_API_KEY, input={"name": "Robot", "roles": ["admin"]}) == "NOT_SIGNED_IN"
 
 
 @pytest.mark.parametrize("keyed", [False, True])
