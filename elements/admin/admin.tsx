@@ -382,7 +382,7 @@ class Admin extends Part<AdminViewerData> {
     const ground = GROUNDS[+key - 1];
     const { here } = this;
     const step = { ArrowDown: 1, ArrowUp: -1 }[key];
-    if (step && is('.beside, pre')) return; // which they scroll
+    if (step && is('.beside, .within, pre')) return; // which they scroll
     if (step) this.step(step);
     else if (event.repeat) { // a key that is held down decides once, and presses a button once
       if (key !== 'Enter') return;
@@ -414,7 +414,7 @@ class Admin extends Part<AdminViewerData> {
             {this.areas.map((area) => <a href={`#/${area}`} aria-current={area === this.place && 'page'}>{this.t(area.split('/').pop()!)}</a>)}
           </nav>
         </header>
-        <main class="stack">{this.note()}{this.inside()}{this.sentView()}</main>
+        <main class="list">{this.inside()}{this.sentView()}{this.note()}</main>
         {this.sessionDialog()}
       </div>
     );
@@ -467,13 +467,20 @@ class Admin extends Part<AdminViewerData> {
           {!list ? this.shown?.waiting() : !list.length ? <p>{this.t('nothing')}</p> : list.map((comment, place) => this.comment(comment, place))}
           {this.shown?.button()}
         </section>
-        <section class="stack beside" tabindex={this.history ? 0 : undefined}>
-          {this.history && <h2>{this.t('history', { name: this.history.name })}</h2>}
-          {this.history?.comments.nodes.map(({ id, body, createdAt, status }) => (
-            <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" dir="auto">{body}</p></div>
-          ))}
-        </section>
+        {this.before('stack beside wide')}
       </div>
+    );
+  }
+
+  /** What the author of the current comment wrote before: beside the list, and in the article where there is no room beside. */
+  private before(place: string) {
+    return (
+      <section class={place} tabindex={this.history ? 0 : undefined}>
+        {this.history && <h2>{this.t('history', { name: this.history.name })}</h2>}
+        {this.history?.comments.nodes.map(({ id, body, createdAt, status }) => (
+          <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" dir="auto">{body}</p></div>
+        ))}
+      </section>
     );
   }
 
@@ -486,6 +493,7 @@ class Admin extends Part<AdminViewerData> {
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}
         {title && <p dir="auto"><strong>{title}</strong></p>}
         <p class="body" dir="auto">{body}</p>
+        {id === this.current && this.history && this.before('stack within')}
       </article>
     );
   }
