@@ -20,18 +20,26 @@ import { Words } from './words';
 import css from './admin.css?inline';
 import english from './texts/en.json';
 
-type Comment = HeldCommentsData['held']['nodes'][number];
+type Queue = HeldCommentsData['held'];
+type Comment = Queue['edges'][number]['node'];
 type Status = Comment['status'];
 
 const GROUNDS = ['SPAM', 'ABUSE', 'OFF_TOPIC', 'ILLEGAL', 'PERSONAL_DATA', 'FRAUD', 'OTHER'];
 const MEASURES = ['votes', 'comments', 'predictions', 'quizzes', 'newMembers'] as const;
 const DAYS = 30;
 const AT_ONCE = 100;
-/** What waits, after those that are shown first, as many as one decision may be about. */
-const oldest = ({ held, reported }: HeldCommentsData, first: Comment[]) => {
-  const waiting = [...held.nodes, ...reported.nodes].filter(({ id }) => !first.some((one) => one.id === id));
-  waiting.sort((one, other) => one.createdAt.localeCompare(other.createdAt));
-  return { nodes: [...first, ...waiting].slice(0, AT_ONCE), pageInfo: { hasNextPage: false } };
+const MOST_COUNTED = 1000;
+/** The oldest of several queues, as many as one decision may be about. `after` is up to where each was read, in JSON. */
+const oldest = (queues: Queue[], after: (string | null)[]) => {
+  const waiting = queues.flatMap(({ edges }) => edges);
+  waiting.sort(({ node: one }, { node: other }) => one.createdAt.localeCompare(other.createdAt));
+  const read = new Set(waiting.slice(0, AT_ONCE));
+  const cursors = queues.map(({ edges, pageInfo }, place) => {
+    const last = edges.filter((edge) => read.has(edge)).at(-1);
+    return (last === edges.at(-1) ? pageInfo.endCursor : last?.cursor) ?? after[place] ?? null;
+  });
+  const hasNextPage = waiting.length > AT_ONCE || queues.some(({ pageInfo }) => pageInfo.hasNextPage);
+  return { nodes: [...read].map(({ node }) => node), pageInfo: { hasNextPage, endCursor: JSON.stringify(cursors) } };
 };
 /** A key, by its place on a keyboard that is set to another script. */
 const keyOf = ({ key, code }: KeyboardEvent) => (/^[ -~]+$/.test(key) ? key : code.replace(/^(Key|Digit)/, '').toLowerCase());
@@ -45,6 +53,8 @@ class Admin extends Part<AdminViewerData> {
   /** The id of the comment that the keys are about. If it is not among those that are shown, they are about none. */
   private current: string | null = null;
   private chosen = new Set<string>();
+  /** How many wait, up to one more than are counted. */
+  private queued = 0;
   private history: HistoryData['user'] = null;
   /** The comments of the last decision, with the status and the reports that each had. */
   private last: Comment[] = [];
@@ -58,11 +68,7 @@ class Admin extends Part<AdminViewerData> {
 
   constructor(host: HTMLElement, translated: any) {
     super(host, service as any, translated, 'admin', english, css);
-    this.until(on(window, 'hashchange', () => {
-      this.say(''); // what was said is about the area before
-      this.current = null;
-      void this.open();
-    }));
+    this.until(on(window, 'hashchange', () => this.enter()));
     this.until(on(window, 'keydown', (event) => this.press(event)));
     this.until(on(window, 'focus', () => void this.lookForSession()));
   }
@@ -231,6 +237,13 @@ class Admin extends Part<AdminViewerData> {
     return this.areas.includes(asked) ? asked : this.areas[0];
   }
 
+  /** Opens the area that the address names; also when its link is pressed again. */
+  private enter() {
+    this.say(''); // what was said is about the area before
+    this.current = null;
+    void this.open();
+  }
+
   /** Of what waits `first` is shown first, whether it waits or not. */
   private async open(first: Comment[] = []) {
     const { place } = this;
@@ -244,7 +257,7 @@ class Admin extends Part<AdminViewerData> {
       await this.others[place].open();
     } else if (place) {
       this.chosen.clear();
-      this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then((data) => oldest(data, first)) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
+      this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? this.readQueues(after, first) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
       await this.shown.open();
       if (place === this.place) await this.go(this.current ?? this.list?.[0]?.id ?? null);
       if (read && !read.isConnected) await this.focus('article.current');
@@ -253,6 +266,17 @@ class Admin extends Part<AdminViewerData> {
   }
 
   // ── comments ──
+
+  /** What is held and what is reported, the oldest first, after those that are shown already. */
+  private async readQueues(after: string | null, first: Comment[]) {
+    const [held = null, reported = null]: (string | null)[] = JSON.parse(after ?? '[]');
+    const data = await service.ask(HELD_COMMENTS, { held, reported });
+    this.queued = Math.min(data.held.waiting + data.reported.waiting, MOST_COUNTED + 1);
+    const { nodes, pageInfo } = oldest([data.held, data.reported], [held, reported]);
+    const before = after ? this.list! : first;
+    const more = nodes.filter(({ id }) => !before.some((one) => one.id === id));
+    return { nodes: after ? more : [...first, ...more], pageInfo };
+  }
 
   private get list() {
     return this.shown?.nodes ?? null;
@@ -327,6 +351,7 @@ class Admin extends Part<AdminViewerData> {
     if (this.isStale) return this.open(); // to show what others have made of it
     if (place !== 'comments/held') return this.showInPlace(decided, current);
     const left = list.filter(({ id }) => !ids.has(id));
+    if (this.queued <= MOST_COUNTED) this.queued -= list.length - left.length;
     const read = this.find('article:focus-within');
     // The one that was moved to meanwhile stays the current one.
     const next = list.slice(Math.max(0, this.placeOf(current))).find((one) => left.includes(one)) ?? left.at(-1);
@@ -411,7 +436,7 @@ class Admin extends Part<AdminViewerData> {
           <h1>{this.t('title')}</h1>
           {this.viewer && <p class="row soft"><span dir="auto">{this.viewer.name}</span><button type="button" onclick={() => this.signOut()}>{this.t('signOut')}</button></p>}
           <nav class="row" aria-label={this.t('title')}>
-            {this.areas.map((area) => <a href={`#/${area}`} aria-current={area === this.place && 'page'}>{this.t(area.split('/').pop()!)}</a>)}
+            {this.areas.map((area) => <a href={`#/${area}`} aria-current={area === this.place && 'page'} onclick={() => location.hash === `#/${area}` && this.enter()}>{this.t(area.split('/').pop()!)}</a>)}
           </nav>
         </header>
         <main class="list">{this.inside()}{this.sentView()}{this.note()}</main>
@@ -456,6 +481,7 @@ class Admin extends Part<AdminViewerData> {
       <div class="two">
         <section class="list">
           <h2>{this.t(this.place!.split('/').pop()!)}</h2>
+          {list && this.place === 'comments/held' && <p>{this.t('inQueue', { n: this.queued > MOST_COUNTED ? `${this.number(MOST_COUNTED)}+` : this.queued })}</p>}
           <p class="soft">{this.t('keys')}</p>
           <div class="row actions">
             <button type="button" class="primary" onclick={once(() => this.inTurn(() => this.settle('PUBLISHED')))}>{this.t('publish')}</button>

@@ -326,7 +326,8 @@ async def test_arrow_keys_scroll_what_an_author_wrote_before(visited: Visited, b
 async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:
     """The chosen comment is in sight, and the one that was moved to stays chosen. A key that is held down decides once.
 
-    When all of a page are decided, the rest is shown: "nothing waits" is said only where that is so.
+    How many wait is said. When all of a page are decided, or more are asked for, the rest is shown: "nothing waits" is
+    said only where that is so.
     """
     ids = [visited.edit(POST, by=f"waiter-{n}", role="member", product="queue", language="en", body=f"Waits {n}.")
            ["comment"]["id"] for n in range(103)]  # fmt: skip
@@ -335,6 +336,9 @@ async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Vis
     page = await opened(visited, browser, "moderator", "#/comments/held")
     articles, current = page.page.locator("ringside-admin article"), page.page.locator("ringside-admin article.current")
     await expect(articles).to_have_count(100)
+    counted = page.page.get_by_text(re.compile(r"^\d+ comments wait\.$"))
+    queued = int((await counted.inner_text()).split()[0])
+    assert queued >= 103
     for n in range(1, 9):
         await page.page.keyboard.press("ArrowDown")
         await expect(articles.nth(n)).to_have_class("current")
@@ -346,6 +350,7 @@ async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Vis
             await page.page.keyboard.press("a")
         await page.page.keyboard.press("ArrowDown")
     await expect(articles).to_have_count(99)
+    await expect(counted).to_have_text(f"{queued - 1} comments wait.")
     await expect(current).to_have_text(text, use_inner_text=True)
     await page.page.keyboard.down("a")
     await expect(articles).to_have_count(98)
@@ -354,9 +359,15 @@ async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Vis
     await page.page.keyboard.up("a")
     assert held == []
     await expect(current).to_be_focused()
+    await page.page.get_by_role("button", name="More").click()
+    await expect(articles).to_have_count(queued - 2)
+    visited.edit(HOLD, by="mo", role="moderator", comments=ids[-1:], status="PUBLISHED")
+    await page.page.get_by_role("link", name="Held and reported").click()
+    await expect(counted).to_have_text(f"{queued - 3} comments wait.")
+    await expect(articles).to_have_count(100)
     await page.page.get_by_role("button", name="Choose all").click()
     await page.page.get_by_role("button", name="Publish", exact=True).click()
-    await expect(articles).not_to_have_count(98)
+    await expect(articles).not_to_have_count(100)
     await expect(articles.last).to_be_visible()
 
 
