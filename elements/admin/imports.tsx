@@ -19,8 +19,8 @@ type Kind = keyof typeof FORMS;
 const HINTS: Partial<Record<Kind, string>> = { events: 'seasonHint', words: 'wordsHint' };
 const DOCUMENTS = { contenders: IMPORT_CONTENDERS, events: IMPORT_EVENTS, words: IMPORT_WORDS };
 
-/** The first line of a table, which names the columns. */
-const HEADERS = { contenders: /^\W*name\b/i, words: /^\W*(term|simplified)\W*[,;\t]|(?=.*\bdefinition\b).*\b(term|simplified)\b/i };
+/** The first line of a table of words, which names the columns. */
+const HEADER = /^\W*(term|simplified)\W*[,;\t]|(?=.*\bdefinition\b).*\b(term|simplified)\b/i;
 /** What parts a word from its meaning: the first of these in a line. */
 const BETWEEN = /\t|\s[=–—]\s|[;,]/;
 
@@ -51,6 +51,9 @@ function rowsOf(text: string, delimiter: string) {
   }
   return rows;
 }
+
+/** The names in the first line of a table. */
+const columnsOf = (text: string) => rowsOf(text, delimiterOf(text))[0]!.cells.map((cell) => cell.trim().toLowerCase());
 
 function wordCells(line: string) {
   const [between] = BETWEEN.exec(line) ?? [''];
@@ -138,9 +141,9 @@ export class Imports implements Area {
     const { text } = this.draft.values;
     const asTyped = (line: number) => line;
     if (this.kind === 'events') return /^\s*[{[]/.test(text) ? { text, lineOf: asTyped } : parseSeason(text);
-    if (HEADERS[this.kind].test(text.split('\n')[0]!)) return { text: this.kind === 'contenders' ? this.withPictures(text) : text, lineOf: asTyped };
     const lineOf = (line: number) => line - 1;
-    if (this.kind === 'words') return { text: table('term,definition', text, wordCells), lineOf };
+    if (this.kind === 'words') return HEADER.test(text.split('\n')[0]!) ? { text, lineOf: asTyped } : { text: table('term,definition', text, wordCells), lineOf };
+    if (columnsOf(text).includes('name')) return { text: this.withPictures(text), lineOf: asTyped };
     return { text: table('name,svg', text, (name) => [name, this.svg(name)]), lineOf };
   }
 
@@ -150,7 +153,7 @@ export class Imports implements Area {
   private withPictures(text: string) {
     const delimiter = delimiterOf(text);
     const [header, ...rows] = rowsOf(text, delimiter);
-    const columns = header!.cells.map((cell) => cell.trim().toLowerCase());
+    const columns = columnsOf(text);
     if (!this.svgs.size || columns.includes('svg')) return text;
     const place = columns.indexOf('name');
     const pictured = rows.map(({ written, cells }) => (written.trim() ? quoted(this.svg(cells[place] ?? '')) + delimiter : '') + written);
