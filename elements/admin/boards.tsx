@@ -150,7 +150,8 @@ export class Boards implements Area {
     const data = await this.page.insist(() => ask(PREVIEW_CONTENDER, { svg }));
     if (svg !== this.svg) return; // another one was chosen meanwhile, or another board
     this.shown = data?.previewContender ?? null;
-    if (!this.contender.values.name) this.contender.values.name = file.name.replace(/\.svg$/i, '');
+    if (!this.shown) this.svg = ''; // refused, as adding it would be
+    else if (!this.contender.values.name) this.contender.values.name = file.name.replace(/\.svg$/i, '');
     this.page.render();
   }
 
@@ -335,6 +336,7 @@ export class Boards implements Area {
         {this.shown && (
           <figure class="stack tight">
             <img src={picture(this.shown)} alt={page.t('preview')} width="96" height="96" />
+            <div class="row"><button type="button" class="plain" onclick={() => this.pick(null)}>{page.t('remove')}<span class="hidden"> {page.t('picture')}</span></button></div>
             {this.shown.removed.length ? <figcaption class="error">{page.t('pictureRemoved', { names: this.shown.removed.join(', ') })}</figcaption> : null}
           </figure>
         )}

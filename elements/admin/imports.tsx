@@ -164,19 +164,22 @@ export class Imports implements Area {
   private async dropped(event: DragEvent) {
     event.preventDefault();
     const entries = [...event.dataTransfer!.items].map((item) => item.webkitGetAsEntry());
-    await this.take((await Promise.all(entries.map(filesOf))).flat());
+    await this.take((await Promise.all(entries.map(filesOf))).flat(), entries.some((entry) => entry?.isDirectory));
   }
 
-  private async take(files: Iterable<File>) {
+  /** Of a folder only pictures; nor does a text among pictures take the place of what was typed. */
+  private async take(files: File[], isFolder: boolean) {
     const others: string[] = [];
+    const isPicture = ({ name }: File) => /\.svg$/i.test(name);
+    const takesTexts = !isFolder && (!files.some(isPicture) || !this.draft.values.text.trim());
     for (const file of files) {
       const text = await textOf(file);
-      if (/\.svg$/i.test(file.name)) this.svgs.set(bare(file.name.replace(/\.svg$/i, '')), text ?? (await file.text()));
+      if (isPicture(file)) this.svgs.set(bare(file.name.replace(/\.svg$/i, '')), text ?? (await file.text()));
       else if (file.name.startsWith('.')) continue; // of the system that the folder is from
-      else if (text === null) others.push(file.name);
+      else if (text === null || !takesTexts) others.push(file.name);
       else this.draft.values.text = text;
     }
-    this.page.say(others.length ? this.page.t('leftOut', { names: others.join(', ') }) : '');
+    this.page.say(others.length ? this.page.t(takesTexts ? 'leftOut' : 'onlyPictures', { names: others.join(', ') }) : '');
   }
 
   /** Where they can be added: id and name. */
@@ -211,8 +214,8 @@ export class Imports implements Area {
         {this.kind !== 'events' && (this.kind === 'words' ? this.lists : this.boards).button()}
         {this.draft.field('text', page.t('paste'), { tag: 'textarea', rows: 12, dir: 'auto', placeholder: FORMS[this.kind], hint: HINTS[this.kind] && page.t(HINTS[this.kind]!) })}
         <div class="row" ondragover={(event: Event) => event.preventDefault()} ondrop={(event: any) => this.dropped(event)}>
-          <label>{page.t('files')}<input type="file" multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files])} /></label>
-          {this.kind === 'contenders' && <label>{page.t('folder')}<input type="file" webkitdirectory multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files])} /></label>}
+          <label>{page.t('files')}<input type="file" multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files], false)} /></label>
+          {this.kind === 'contenders' && <label>{page.t('folder')}<input type="file" webkitdirectory multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files], true)} /></label>}
         </div>
         {this.kind === 'contenders' && this.svgs.size > 0 && <p class="soft">{page.t('pictures', { n: this.svgs.size })}</p>}
         {!isNowhere && (
