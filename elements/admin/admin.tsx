@@ -8,6 +8,7 @@ import { ACTIVITY, ADMIN_VIEWER, type ActivityData, type AdminViewerData, HELD_C
 import { SIGN_OUT } from '../generated/sign-in';
 import { type Area, once } from './area';
 import { Boards } from './boards';
+import { Draft } from './draft';
 import { Events } from './events';
 import { Imports } from './imports';
 import { Journal } from './journal';
@@ -53,6 +54,8 @@ class Admin extends Part<AdminViewerData> {
   /** The id of the comment that the keys are about. If it is not among those that are shown, they are about none. */
   private current: string | null = null;
   private chosen = new Set<string>();
+  /** For the authors of what is rejected next. */
+  private remark = new Draft(this, 'decision', { note: '' });
   /** How many wait, up to one more than are counted. */
   private queued = 0;
   private history: HistoryData['user'] = null;
@@ -307,13 +310,15 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private async decide(status: Status, ground?: string, comments = this.targets()) {
-    const input = { comments: comments.map(({ id }) => id), revisions: comments.map(({ revision }) => revision), status, ground, idempotencyKey: newKey() };
+    const note = ground && this.remark.values.note.trim() || undefined;
+    const input = { comments: comments.map(({ id }) => id), revisions: comments.map(({ revision }) => revision), status, ground, note, idempotencyKey: newKey() };
     const answer = comments.length ? await this.mutate(MODERATE_COMMENTS, { input }) : null;
     if (!answer) return null;
     if (answer.code) {
-      this.say(this.refusal(answer));
+      await this.remark.refuse(answer);
       return null;
     }
+    if (note === this.remark.values.note.trim()) this.remark.values.note = '';
     this.isStale = answer.refused.length > 0;
     const refused = answer.refused.map(({ message }: { message: string }) => message).join(' ');
     this.say(`${this.t('decided', { n: answer.comments.length })} ${refused}`);
@@ -483,6 +488,7 @@ class Admin extends Part<AdminViewerData> {
           <h2>{this.t(this.place!.split('/').pop()!)}</h2>
           {list && this.place === 'comments/held' && <p>{this.t('inQueue', { n: this.queued > MOST_COUNTED ? `${this.number(MOST_COUNTED)}+` : this.queued })}</p>}
           <p class="soft">{this.t('keys')}</p>
+          {this.remark.field('note', this.t('noteToAuthor'))}
           <div class="row actions">
             <button type="button" class="primary" onclick={once(() => this.inTurn(() => this.settle('PUBLISHED')))}>{this.t('publish')}</button>
             <span>{this.t('reject')}</span>

@@ -84,9 +84,14 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
     await expect(both).to_have_text([re.compile("This waits")])
     await page.page.reload()
     await expect(both).to_have_text([re.compile("This waits")])
+    note = page.page.get_by_label("A note to the author, if you reject")
+    await note.fill("Not here, please.")
     await both.first.click()
     await page.page.keyboard.press("1")
     await expect(both).to_have_count(0)
+    await expect(note).to_have_value("")
+    query = f'{{ node(id: "{waits}") {{ ... on Comment {{ moderationNote }} }} }}'
+    assert ask_admin(visited, query) == {"node": {"moderationNote": "Not here, please."}}
 
 
 @pytest.mark.parametrize("area", ["held", "latest"])
@@ -433,8 +438,9 @@ async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser
     await page.page.keyboard.press("Enter")
     await page.page.get_by_role("button", name=name).click()
     await page.page.get_by_label("Reason, which the member sees").fill("Advertising.")
+    await page.page.get_by_label("Until, if it is to end by itself").fill("2031-05-01T19:00")
     await page.page.get_by_role("button", name="Suspend", exact=True).press("Enter")
-    await expect(page.page.get_by_text("Suspended: Advertising.")).to_be_visible()
+    await expect(page.page.get_by_text("Suspended until 1 May 2031, 19:00: Advertising.")).to_be_visible()
     await expect(page.page.get_by_role("heading", name=name)).to_be_focused()  # what was pressed is gone
     await assert_clean(page)
     await page.page.get_by_role("button", name="End the suspension").press("Enter")
