@@ -441,7 +441,7 @@ class Admin extends Part<AdminViewerData> {
           <h1>{this.t('title')}</h1>
           {this.viewer && <p class="row soft"><span dir="auto">{this.viewer.name}</span><button type="button" onclick={() => this.signOut()}>{this.t('signOut')}</button></p>}
           <nav class="row" aria-label={this.t('title')}>
-            {this.areas.map((area) => <a href={`#/${area}`} aria-current={area === this.place && 'page'} onclick={() => location.hash === `#/${area}` && this.enter()}>{this.t(area.split('/').pop()!)}</a>)}
+            {this.areas.map((area) => <a href={`#/${area}`} aria-current={area === this.place && 'page'} onclick={() => { if (location.hash === `#/${area}`) this.enter(); }}>{this.t(area.split('/').pop()!)}</a>)}
           </nav>
         </header>
         <main class="list">{this.inside()}{this.sentView()}{this.note()}</main>
