@@ -56,6 +56,8 @@ export class Boards implements Area {
   private suspected = new Set<string>();
   /** What was voided, by board, where the browser does not keep it. */
   private voided: Record<string, Voiding[]> = {};
+  /** Until a voiding has ended nothing of it can be restored. */
+  private isVoiding = false;
   private drawn = new Rows<Contender>();
 
   /** `addMany` leads to where a list of contenders is pasted. */
@@ -212,9 +214,11 @@ export class Boards implements Area {
       jobs.push(job);
       this.keep(slug, [{ at: Date.now(), jobs }, ...this.without(slug, jobs)]);
     };
+    this.isVoiding = true;
     for (let first = 0; first < voters.length; first += AT_ONCE) {
       if (!(await this.job(VOID_VOTERS, { board: slug, voters: voters.slice(first, first + AT_ONCE) }, begun))) break;
     }
+    this.isVoiding = false;
     await this.reread(slug);
   }
 
@@ -388,7 +392,7 @@ export class Boards implements Area {
         <div class="row">
           <button type="button" onclick={() => this.seek()}>{page.t('findSuspects')}</button>
           <button type="button" class="plain" onclick={() => this.showSuspects()}>{page.t('lastSearch')}</button>
-          {this.voidedOn(this.board!.slug).length > 0 && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
+          {!this.isVoiding && this.voidedOn(this.board!.slug).length > 0 && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
         </div>
         {search && (search.computedAt ? this.found(search, this.suspects!) : <p>{page.t('noSearch')}</p>)}
       </section>
