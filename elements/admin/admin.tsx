@@ -8,6 +8,7 @@ import { ACTIVITY, ADMIN_VIEWER, type ActivityData, type AdminViewerData, HELD_C
 import { SIGN_OUT } from '../generated/sign-in';
 import { type Area, once } from './area';
 import { Boards } from './boards';
+import { Draft } from './draft';
 import { Events } from './events';
 import { Imports } from './imports';
 import { Journal } from './journal';
@@ -20,18 +21,26 @@ import { Words } from './words';
 import css from './admin.css?inline';
 import english from './texts/en.json';
 
-type Comment = HeldCommentsData['held']['nodes'][number];
+type Queue = HeldCommentsData['held'];
+type Comment = Queue['edges'][number]['node'];
 type Status = Comment['status'];
 
 const GROUNDS = ['SPAM', 'ABUSE', 'OFF_TOPIC', 'ILLEGAL', 'PERSONAL_DATA', 'FRAUD', 'OTHER'];
 const MEASURES = ['votes', 'comments', 'predictions', 'quizzes', 'newMembers'] as const;
 const DAYS = 30;
 const AT_ONCE = 100;
-/** What waits, after those that are shown first, as many as one decision may be about. */
-const oldest = ({ held, reported }: HeldCommentsData, first: Comment[]) => {
-  const waiting = [...held.nodes, ...reported.nodes].filter(({ id }) => !first.some((one) => one.id === id));
-  waiting.sort((one, other) => one.createdAt.localeCompare(other.createdAt));
-  return { nodes: [...first, ...waiting].slice(0, AT_ONCE), pageInfo: { hasNextPage: false } };
+const MOST_COUNTED = 1000;
+/** The oldest of several queues, as many as one decision may be about. `after` is up to where each was read, in JSON. */
+const oldest = (queues: Queue[], after: (string | null)[]) => {
+  const waiting = queues.flatMap(({ edges }) => edges);
+  waiting.sort(({ node: one }, { node: other }) => one.createdAt.localeCompare(other.createdAt));
+  const read = new Set(waiting.slice(0, AT_ONCE));
+  const cursors = queues.map(({ edges, pageInfo }, place) => {
+    const last = edges.filter((edge) => read.has(edge)).at(-1);
+    return (last === edges.at(-1) ? pageInfo.endCursor : last?.cursor) ?? after[place] ?? null;
+  });
+  const hasNextPage = waiting.length > AT_ONCE || queues.some(({ pageInfo }) => pageInfo.hasNextPage);
+  return { nodes: [...read].map(({ node }) => node), pageInfo: { hasNextPage, endCursor: JSON.stringify(cursors) } };
 };
 /** A key, by its place on a keyboard that is set to another script. */
 const keyOf = ({ key, code }: KeyboardEvent) => (/^[ -~]+$/.test(key) ? key : code.replace(/^(Key|Digit)/, '').toLowerCase());
@@ -45,6 +54,10 @@ class Admin extends Part<AdminViewerData> {
   /** The id of the comment that the keys are about. If it is not among those that are shown, they are about none. */
   private current: string | null = null;
   private chosen = new Set<string>();
+  /** For the authors of what is rejected next. */
+  private remark = new Draft(this, 'decision', { note: '' });
+  /** How many wait, up to one more than are counted. */
+  private queued = 0;
   private history: HistoryData['user'] = null;
   /** The comments of the last decision, with the status and the reports that each had. */
   private last: Comment[] = [];
@@ -58,11 +71,7 @@ class Admin extends Part<AdminViewerData> {
 
   constructor(host: HTMLElement, translated: any) {
     super(host, service as any, translated, 'admin', english, css);
-    this.until(on(window, 'hashchange', () => {
-      this.say(''); // what was said is about the area before
-      this.current = null;
-      void this.open();
-    }));
+    this.until(on(window, 'hashchange', () => this.enter()));
     this.until(on(window, 'keydown', (event) => this.press(event)));
     this.until(on(window, 'focus', () => void this.lookForSession()));
   }
@@ -231,6 +240,13 @@ class Admin extends Part<AdminViewerData> {
     return this.areas.includes(asked) ? asked : this.areas[0];
   }
 
+  /** Opens the area that the address names; also when its link is pressed again. */
+  private enter() {
+    this.say(''); // what was said is about the area before
+    this.current = null;
+    void this.open();
+  }
+
   /** Of what waits `first` is shown first, whether it waits or not. */
   private async open(first: Comment[] = []) {
     const { place } = this;
@@ -244,7 +260,7 @@ class Admin extends Part<AdminViewerData> {
       await this.others[place].open();
     } else if (place) {
       this.chosen.clear();
-      this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then((data) => oldest(data, first)) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
+      this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? this.readQueues(after, first) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
       await this.shown.open();
       if (place === this.place) await this.go(this.current ?? this.list?.[0]?.id ?? null);
       if (read && !read.isConnected) await this.focus('article.current');
@@ -253,6 +269,17 @@ class Admin extends Part<AdminViewerData> {
   }
 
   // ── comments ──
+
+  /** What is held and what is reported, the oldest first, after those that are shown already. */
+  private async readQueues(after: string | null, first: Comment[]) {
+    const [held = null, reported = null]: (string | null)[] = JSON.parse(after ?? '[]');
+    const data = await service.ask(HELD_COMMENTS, { held, reported });
+    this.queued = Math.min(data.held.waiting + data.reported.waiting, MOST_COUNTED + 1);
+    const { nodes, pageInfo } = oldest([data.held, data.reported], [held, reported]);
+    const before = after ? this.list! : first;
+    const more = nodes.filter(({ id }) => !before.some((one) => one.id === id));
+    return { nodes: after ? more : [...first, ...more], pageInfo };
+  }
 
   private get list() {
     return this.shown?.nodes ?? null;
@@ -283,13 +310,15 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private async decide(status: Status, ground?: string, comments = this.targets()) {
-    const input = { comments: comments.map(({ id }) => id), revisions: comments.map(({ revision }) => revision), status, ground, idempotencyKey: newKey() };
+    const note = ground && this.remark.values.note.trim() || undefined;
+    const input = { comments: comments.map(({ id }) => id), revisions: comments.map(({ revision }) => revision), status, ground, note, idempotencyKey: newKey() };
     const answer = comments.length ? await this.mutate(MODERATE_COMMENTS, { input }) : null;
     if (!answer) return null;
     if (answer.code) {
-      this.say(this.refusal(answer));
+      await this.remark.refuse(answer);
       return null;
     }
+    if (note === this.remark.values.note.trim()) this.remark.values.note = '';
     this.isStale = answer.refused.length > 0;
     const refused = answer.refused.map(({ message }: { message: string }) => message).join(' ');
     this.say(`${this.t('decided', { n: answer.comments.length })} ${refused}`);
@@ -327,6 +356,7 @@ class Admin extends Part<AdminViewerData> {
     if (this.isStale) return this.open(); // to show what others have made of it
     if (place !== 'comments/held') return this.showInPlace(decided, current);
     const left = list.filter(({ id }) => !ids.has(id));
+    if (this.queued <= MOST_COUNTED) this.queued -= list.length - left.length;
     const read = this.find('article:focus-within');
     // The one that was moved to meanwhile stays the current one.
     const next = list.slice(Math.max(0, this.placeOf(current))).find((one) => left.includes(one)) ?? left.at(-1);
@@ -382,7 +412,7 @@ class Admin extends Part<AdminViewerData> {
     const ground = GROUNDS[+key - 1];
     const { here } = this;
     const step = { ArrowDown: 1, ArrowUp: -1 }[key];
-    if (step && is('.beside, pre')) return; // which they scroll
+    if (step && is('.beside, .within, pre')) return; // which they scroll
     if (step) this.step(step);
     else if (event.repeat) { // a key that is held down decides once, and presses a button once
       if (key !== 'Enter') return;
@@ -411,10 +441,10 @@ class Admin extends Part<AdminViewerData> {
           <h1>{this.t('title')}</h1>
           {this.viewer && <p class="row soft"><span dir="auto">{this.viewer.name}</span><button type="button" onclick={() => this.signOut()}>{this.t('signOut')}</button></p>}
           <nav class="row" aria-label={this.t('title')}>
-            {this.areas.map((area) => <a href={`#/${area}`} aria-current={area === this.place && 'page'}>{this.t(area.split('/').pop()!)}</a>)}
+            {this.areas.map((area) => <a href={`#/${area}`} aria-current={area === this.place && 'page'} onclick={() => { if (location.hash === `#/${area}`) this.enter(); }}>{this.t(area.split('/').pop()!)}</a>)}
           </nav>
         </header>
-        <main class="stack">{this.note()}{this.inside()}{this.sentView()}</main>
+        <main class="list">{this.inside()}{this.sentView()}{this.note()}</main>
         {this.sessionDialog()}
       </div>
     );
@@ -456,7 +486,9 @@ class Admin extends Part<AdminViewerData> {
       <div class="two">
         <section class="list">
           <h2>{this.t(this.place!.split('/').pop()!)}</h2>
+          {list && this.place === 'comments/held' && <p>{this.t('inQueue', { n: this.queued > MOST_COUNTED ? `${this.number(MOST_COUNTED)}+` : this.queued })}</p>}
           <p class="soft">{this.t('keys')}</p>
+          {this.remark.field('note', this.t('noteToAuthor'))}
           <div class="row actions">
             <button type="button" class="primary" onclick={once(() => this.inTurn(() => this.settle('PUBLISHED')))}>{this.t('publish')}</button>
             <span>{this.t('reject')}</span>
@@ -467,13 +499,20 @@ class Admin extends Part<AdminViewerData> {
           {!list ? this.shown?.waiting() : !list.length ? <p>{this.t('nothing')}</p> : list.map((comment, place) => this.comment(comment, place))}
           {this.shown?.button()}
         </section>
-        <section class="stack beside" tabindex={this.history ? 0 : undefined}>
-          {this.history && <h2>{this.t('history', { name: this.history.name })}</h2>}
-          {this.history?.comments.nodes.map(({ id, body, createdAt, status }) => (
-            <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" dir="auto">{body}</p></div>
-          ))}
-        </section>
+        {this.before('stack beside wide')}
       </div>
+    );
+  }
+
+  /** What the author of the current comment wrote before: beside the list, and in the article where there is no room beside. */
+  private before(place: string) {
+    return (
+      <section class={place} tabindex={this.history ? 0 : undefined}>
+        {this.history && <h2>{this.t('history', { name: this.history.name })}</h2>}
+        {this.history?.comments.nodes.map(({ id, body, createdAt, status }) => (
+          <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" dir="auto">{body}</p></div>
+        ))}
+      </section>
     );
   }
 
@@ -486,6 +525,7 @@ class Admin extends Part<AdminViewerData> {
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}
         {title && <p dir="auto"><strong>{title}</strong></p>}
         <p class="body" dir="auto">{body}</p>
+        {id === this.current && this.history && this.before('stack within')}
       </article>
     );
   }

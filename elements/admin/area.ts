@@ -3,7 +3,7 @@
 import type { View } from '../base/dom';
 import { type Part, pause } from '../base/part';
 import { JOB, type JobData } from '../generated/admin';
-import { ask } from '../service';
+import { Failed, ask } from '../service';
 
 export interface Area {
   open(): Promise<unknown>;
@@ -27,8 +27,17 @@ export const moment = (value: string) => (value ? new Date(value).toISOString() 
 
 /** A job that did its work, once it has ended, and nothing of one that failed; what it has done is said meanwhile. */
 export async function ended(page: Page, id: string): Promise<JobData['job']> {
+  let isAsked = false;
+  const read = async () => {
+    const data = await ask(JOB, { id });
+    if (data.job || isAsked) return data;
+    isAsked = true; // once: it may be hidden from whoever signs in now
+    throw new Failed('UNAUTHENTICATED'); // visitors see no job, as after the end of a session
+  };
   for (;;) {
-    const job = (await page.insist(() => ask(JOB, { id })))?.job;
+    const data = await page.insist(read);
+    const job = data?.job;
+    if (data && !job) page.say(page.t('jobGone'));
     if (!job) return null;
     if (job.state !== 'RUNNING') {
       page.say(job.message ?? page.t(job.state));

@@ -23,6 +23,11 @@ const MOST_SVG = 48 * 1024;
 /** As many voters as one request may void. */
 const AT_ONCE = 100;
 const NO_SLUG = /[^a-z0-9]+/g;
+/** For so long, in milliseconds, votes that were voided can be restored. */
+const RESTORABLE = 86_400_000;
+
+/** The jobs of one press of the button that voids votes, and when it was. */
+type Voiding = { at: number; jobs: string[] };
 
 /** A board's name in addresses, made of its title. Of some scripts no letter counts there. */
 const slugOf = (title: string) =>
@@ -49,8 +54,10 @@ export class Boards implements Area {
   /** What was said with the suspects of all that the search has found. */
   private search: Search | null = null;
   private suspected = new Set<string>();
-  /** The jobs that have voided votes, by board and by press of the button: what they did can be restored. */
-  private voided: Record<string, string[][]> = {};
+  /** What was voided, by board, where the browser does not keep it. */
+  private voided: Record<string, Voiding[]> = {};
+  /** Until a voiding has ended nothing of it can be restored. */
+  private isVoiding = false;
   private drawn = new Rows<Contender>();
 
   /** `addMany` leads to where a list of contenders is pasted. */
@@ -145,7 +152,8 @@ export class Boards implements Area {
     const data = await this.page.insist(() => ask(PREVIEW_CONTENDER, { svg }));
     if (svg !== this.svg) return; // another one was chosen meanwhile, or another board
     this.shown = data?.previewContender ?? null;
-    if (!this.contender.values.name) this.contender.values.name = file.name.replace(/\.svg$/i, '');
+    if (!this.shown) this.svg = ''; // refused, as adding it would be
+    else if (!this.contender.values.name) this.contender.values.name = file.name.replace(/\.svg$/i, '');
     this.page.render();
   }
 
@@ -173,10 +181,12 @@ export class Boards implements Area {
 
   // ── suspects ──
 
-  private async job(document: any, input: object): Promise<string | null> {
+  /** The id of a job that did its work; `begun` hears of it before it is waited for. */
+  private async job(document: any, input: object, begun?: (job: string) => void): Promise<string | null> {
     const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
     if (answer?.code) this.page.say(this.page.refusal(answer));
     if (!answer?.job) return null;
+    begun?.(answer.job.id);
     return (await ended(this.page, answer.job.id)) ? answer.job.id : null;
   }
 
@@ -200,29 +210,47 @@ export class Boards implements Area {
     if (!voters.length) return this.page.say(this.page.t('chooseVoters'));
     const { slug } = this.board!;
     const jobs: string[] = [];
-    for (let first = 0; first < voters.length; first += AT_ONCE) {
-      const job = await this.job(VOID_VOTERS, { board: slug, voters: voters.slice(first, first + AT_ONCE) });
-      if (!job) break;
+    const begun = (job: string) => {
       jobs.push(job);
+      this.keep(slug, [{ at: Date.now(), jobs }, ...this.without(slug, jobs)]);
+    };
+    this.isVoiding = true;
+    for (let first = 0; first < voters.length; first += AT_ONCE) {
+      if (!(await this.job(VOID_VOTERS, { board: slug, voters: voters.slice(first, first + AT_ONCE) }, begun))) break;
     }
-    this.forget(slug, jobs);
-    if (jobs.length) this.voided[slug]!.unshift(jobs);
+    this.isVoiding = false;
     await this.reread(slug);
   }
 
   /** What was voided last, of several times. */
   private async restore() {
     const { slug } = this.board!;
-    for (const job of this.voided[slug]![0]!) {
+    for (const job of this.voidedOn(slug)[0]?.jobs ?? []) {
       if (!(await this.job(RESTORE_VOTERS, { job }))) break;
-      this.forget(slug, [job]);
+      this.keep(slug, this.without(slug, [job]));
     }
     await this.reread(slug);
   }
 
-  private forget(slug: string, jobs: string[]) {
-    const left = (this.voided[slug] ?? []).map((some) => some.filter((job) => !jobs.includes(job)));
-    this.voided[slug] = left.filter(({ length }) => length);
+  private without(slug: string, jobs: string[]) {
+    const left = this.voidedOn(slug).map((each) => ({ ...each, jobs: each.jobs.filter((job) => !jobs.includes(job)) }));
+    return left.filter((each) => each.jobs.length);
+  }
+
+  /** What was voided on a board from this browser, the latest first, as long as it can be restored. */
+  private voidedOn(slug: string): Voiding[] {
+    let kept = this.voided[slug] ?? [];
+    try {
+      kept = JSON.parse(localStorage.getItem(`ringside voided ${slug}`)!) ?? kept;
+    } catch { /* blocked */ }
+    return kept.filter(({ at }) => Date.now() - at < RESTORABLE);
+  }
+
+  private keep(slug: string, voided: Voiding[]) {
+    this.voided[slug] = voided;
+    try {
+      localStorage.setItem(`ringside voided ${slug}`, JSON.stringify(voided));
+    } catch { /* blocked or full: until the page is closed */ }
   }
 
   private async reread(slug: string) {
@@ -312,6 +340,7 @@ export class Boards implements Area {
         {this.shown && (
           <figure class="stack tight">
             <img src={picture(this.shown)} alt={page.t('preview')} width="96" height="96" />
+            <div class="row"><button type="button" class="plain" onclick={() => this.pick(null)}>{page.t('remove')}<span class="hidden"> {page.t('picture')}</span></button></div>
             {this.shown.removed.length ? <figcaption class="error">{page.t('pictureRemoved', { names: this.shown.removed.join(', ') })}</figcaption> : null}
           </figure>
         )}
@@ -363,7 +392,7 @@ export class Boards implements Area {
         <div class="row">
           <button type="button" onclick={() => this.seek()}>{page.t('findSuspects')}</button>
           <button type="button" class="plain" onclick={() => this.showSuspects()}>{page.t('lastSearch')}</button>
-          {this.voided[this.board!.slug]?.[0] && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
+          {!this.isVoiding && this.voidedOn(this.board!.slug).length > 0 && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
         </div>
         {search && (search.computedAt ? this.found(search, this.suspects!) : <p>{page.t('noSearch')}</p>)}
       </section>

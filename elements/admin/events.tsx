@@ -65,9 +65,7 @@ export class Events implements Area {
   private async choose(id: string) {
     this.wanted = id;
     await this.read(id);
-    if (this.wanted !== id) return;
-    this.answer = new Draft(this.page, 'tie-break', { answer: String(this.card?.tieBreak?.answer ?? '') });
-    await this.page.focus('#chosen-event');
+    if (this.wanted === id) await this.page.focus('#chosen-event');
   }
 
   /** Also what is typed follows: a change of somebody else is seen before it is overwritten. */
@@ -76,8 +74,14 @@ export class Events implements Area {
     if (!data?.event || this.wanted !== id) return;
     const { name, startsAt, place, state, tieBreak } = data.event;
     const values = { name, startsAt: local(startsAt), place: place ?? '', question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
-    if (this.card?.id === id) this.settings!.follow(values);
-    else this.settings = new Draft<Settings>(this.page, 'event', values);
+    const answer = { answer: String(tieBreak?.answer ?? '') };
+    if (this.card?.id === id) {
+      this.settings!.follow(values);
+      this.answer!.follow(answer);
+    } else {
+      this.settings = new Draft<Settings>(this.page, 'event', values);
+      this.answer = new Draft(this.page, 'tie-break', answer);
+    }
     this.card = data.event;
     // The list says of the event what its card says.
     this.events.nodes = this.events.nodes?.map((one) => (one.id === id ? { ...one, name, state } : one)) ?? null;
@@ -96,7 +100,12 @@ export class Events implements Area {
     this.page.say(this.page.t('saved'));
   }
 
+  /** The service would record it whatever is recorded by now: what another editor has recorded meanwhile is shown first. */
   private async answerTieBreak(event: string) {
+    const { card } = this;
+    await this.read(event);
+    if (this.card === card || this.card?.id !== event) return;
+    if (this.card.tieBreak?.answer !== card!.tieBreak?.answer) return this.page.say(this.page.t('changedMeanwhile'));
     const answer = await this.answer!.send(RECORD_TIE_BREAK, { event, answer: Number(this.answer!.values.answer) });
     if (!answer) return;
     await this.read(event);

@@ -19,8 +19,8 @@ type Kind = keyof typeof FORMS;
 const HINTS: Partial<Record<Kind, string>> = { events: 'seasonHint', words: 'wordsHint' };
 const DOCUMENTS = { contenders: IMPORT_CONTENDERS, events: IMPORT_EVENTS, words: IMPORT_WORDS };
 
-/** The first line of a table, which names the columns. */
-const HEADERS = { contenders: /^\W*name\b/i, words: /^\W*(term|simplified)\W*[,;\t]|(?=.*\bdefinition\b).*\b(term|simplified)\b/i };
+/** The first line of a table of words, which names the columns. */
+const HEADER = /^\W*(term|simplified)\W*[,;\t]|(?=.*\bdefinition\b).*\b(term|simplified)\b/i;
 /** What parts a word from its meaning: the first of these in a line. */
 const BETWEEN = /\t|\s[=–—]\s|[;,]/;
 
@@ -51,6 +51,9 @@ function rowsOf(text: string, delimiter: string) {
   }
   return rows;
 }
+
+/** The names in the first line of a table. */
+const columnsOf = (text: string) => rowsOf(text, delimiterOf(text))[0]!.cells.map((cell) => cell.trim().toLowerCase());
 
 function wordCells(line: string) {
   const [between] = BETWEEN.exec(line) ?? [''];
@@ -138,9 +141,9 @@ export class Imports implements Area {
     const { text } = this.draft.values;
     const asTyped = (line: number) => line;
     if (this.kind === 'events') return /^\s*[{[]/.test(text) ? { text, lineOf: asTyped } : parseSeason(text);
-    if (HEADERS[this.kind].test(text.split('\n')[0]!)) return { text: this.kind === 'contenders' ? this.withPictures(text) : text, lineOf: asTyped };
     const lineOf = (line: number) => line - 1;
-    if (this.kind === 'words') return { text: table('term,definition', text, wordCells), lineOf };
+    if (this.kind === 'words') return HEADER.test(text.split('\n')[0]!) ? { text, lineOf: asTyped } : { text: table('term,definition', text, wordCells), lineOf };
+    if (columnsOf(text).includes('name')) return { text: this.withPictures(text), lineOf: asTyped };
     return { text: table('name,svg', text, (name) => [name, this.svg(name)]), lineOf };
   }
 
@@ -150,7 +153,7 @@ export class Imports implements Area {
   private withPictures(text: string) {
     const delimiter = delimiterOf(text);
     const [header, ...rows] = rowsOf(text, delimiter);
-    const columns = header!.cells.map((cell) => cell.trim().toLowerCase());
+    const columns = columnsOf(text);
     if (!this.svgs.size || columns.includes('svg')) return text;
     const place = columns.indexOf('name');
     const pictured = rows.map(({ written, cells }) => (written.trim() ? quoted(this.svg(cells[place] ?? '')) + delimiter : '') + written);
@@ -161,19 +164,22 @@ export class Imports implements Area {
   private async dropped(event: DragEvent) {
     event.preventDefault();
     const entries = [...event.dataTransfer!.items].map((item) => item.webkitGetAsEntry());
-    await this.take((await Promise.all(entries.map(filesOf))).flat());
+    await this.take((await Promise.all(entries.map(filesOf))).flat(), entries.some((entry) => entry?.isDirectory));
   }
 
-  private async take(files: Iterable<File>) {
+  /** Of a folder only pictures; nor does a text among pictures take the place of what was typed. */
+  private async take(files: File[], isFolder: boolean) {
     const others: string[] = [];
+    const isPicture = ({ name }: File) => /\.svg$/i.test(name);
+    const takesTexts = !isFolder && (!files.some(isPicture) || !this.draft.values.text.trim());
     for (const file of files) {
       const text = await textOf(file);
-      if (/\.svg$/i.test(file.name)) this.svgs.set(bare(file.name.replace(/\.svg$/i, '')), text ?? (await file.text()));
+      if (isPicture(file)) this.svgs.set(bare(file.name.replace(/\.svg$/i, '')), text ?? (await file.text()));
       else if (file.name.startsWith('.')) continue; // of the system that the folder is from
-      else if (text === null) others.push(file.name);
+      else if (text === null || !takesTexts) others.push(file.name);
       else this.draft.values.text = text;
     }
-    this.page.say(others.length ? this.page.t('leftOut', { names: others.join(', ') }) : '');
+    this.page.say(others.length ? this.page.t(takesTexts ? 'leftOut' : 'onlyPictures', { names: others.join(', ') }) : '');
   }
 
   /** Where they can be added: id and name. */
@@ -208,8 +214,8 @@ export class Imports implements Area {
         {this.kind !== 'events' && (this.kind === 'words' ? this.lists : this.boards).button()}
         {this.draft.field('text', page.t('paste'), { tag: 'textarea', rows: 12, dir: 'auto', placeholder: FORMS[this.kind], hint: HINTS[this.kind] && page.t(HINTS[this.kind]!) })}
         <div class="row" ondragover={(event: Event) => event.preventDefault()} ondrop={(event: any) => this.dropped(event)}>
-          <label>{page.t('files')}<input type="file" multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files])} /></label>
-          {this.kind === 'contenders' && <label>{page.t('folder')}<input type="file" webkitdirectory multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files])} /></label>}
+          <label>{page.t('files')}<input type="file" multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files], false)} /></label>
+          {this.kind === 'contenders' && <label>{page.t('folder')}<input type="file" webkitdirectory multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files], true)} /></label>}
         </div>
         {this.kind === 'contenders' && this.svgs.size > 0 && <p class="soft">{page.t('pictures', { n: this.svgs.size })}</p>}
         {!isNowhere && (

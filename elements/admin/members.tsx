@@ -6,7 +6,7 @@ import { ask } from '../service';
 import {
   ERASE_MEMBER, EXPORT_MEMBER, MEMBERS, type MembersData, ONE_MEMBER, REINSTATE_MEMBER, SET_ROLES, SUSPEND_MEMBER, TAKE_BACK,
 } from '../generated/admin';
-import { type Area, type Page, ended, field } from './area';
+import { type Area, type Page, ended, field, moment } from './area';
 import { Draft } from './draft';
 import { Pages } from './pages';
 
@@ -27,7 +27,7 @@ export class Members implements Area {
   /** The addresses of files, by the ids of the members whom they are about. */
   private files: Record<string, string> = {};
   private search = '';
-  private reason!: Draft<{ reason: string }>;
+  private suspension!: Draft<{ reason: string; until: string }>;
   private roles!: Draft<Ticked>;
   private parts!: Draft<Ticked>;
 
@@ -51,7 +51,7 @@ export class Members implements Area {
 
   private choose(member: Member) {
     this.chosen = member;
-    this.reason = new Draft(this.page, 'suspend', { reason: '' });
+    this.suspension = new Draft(this.page, 'suspend', { reason: '', until: '' });
     this.roles = new Draft(this.page, 'role', rolesOf(member));
     this.parts = new Draft(this.page, 'part', ticked(PARTS, () => true));
     void this.page.focus('#member');
@@ -81,7 +81,8 @@ export class Members implements Area {
   private async suspend(event: Event) {
     event.preventDefault();
     const member = this.chosen!;
-    const answer = await this.reason.send(SUSPEND_MEMBER, { user: member.id, ...this.reason.values });
+    const { reason, until } = this.suspension.values;
+    const answer = await this.suspension.send(SUSPEND_MEMBER, { user: member.id, reason, until: moment(until) });
     if (answer) await this.done(member, answer, 'nowSuspended');
   }
 
@@ -143,6 +144,11 @@ export class Members implements Area {
     );
   }
 
+  private suspended({ reason, until }: NonNullable<Member['suspension']>) {
+    const { page } = this;
+    return until ? page.t('suspendedUntil', { date: page.date(until, { dateStyle: 'medium', timeStyle: 'short' }), reason }) : page.t('suspendedFor', { reason });
+  }
+
   private detail(member: Member) {
     const { page } = this;
     const takeBack = (event: Event) => {
@@ -164,12 +170,13 @@ export class Members implements Area {
         )}
         {member.suspension ? (
           <div class="stack">
-            <p class="error">{page.t('suspendedFor', { reason: member.suspension.reason })}</p>
+            <p class="error">{this.suspended(member.suspension)}</p>
             <button type="button" onclick={() => this.act(REINSTATE_MEMBER, {}, 'reinstated')}>{page.t('reinstate')}</button>
           </div>
         ) : (
           <form class="stack" onsubmit={(event: Event) => this.suspend(event)}>
-            {this.reason.field('reason', page.t('reason'), { required: true })}
+            {this.suspension.field('reason', page.t('reason'), { required: true })}
+            {this.suspension.field('until', page.t('until'), { type: 'datetime-local' })}
             <button type="submit">{page.t('suspend')}</button>
           </form>
         )}

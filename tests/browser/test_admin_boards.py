@@ -230,10 +230,20 @@ async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, brows
         await pick("blue")
         await expect(preview).to_have_attribute("src", re.compile("blue"))
     await expect(preview).to_have_attribute("src", re.compile("blue"))
+    await page.page.get_by_role("button", name="Remove Picture").click()
+    await expect(preview).to_have_count(0)
+    await page.page.get_by_label("Picture (SVG)").set_input_files(
+        {"name": "torn.svg", "mimeType": "image/svg+xml", "buffer": b"<svg"}
+    )
+    await expect(page.page.get_by_role("status")).not_to_have_text("")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.get_by_role("rowheader", name="blue")).to_be_visible()
+    added = ask(visited, '{ board(slug: "painted") { contenders(first: 2) { nodes { name svg } } } }')
+    assert added["board"]["contenders"]["nodes"] == [{"name": "blue", "svg": None}]
 
 
 async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser: Browser) -> None:
-    """One whose every vote is for the left side, within seconds. Also after another board was looked at."""
+    """One whose every vote is for the left side, within seconds. Also after another board, or the page anew."""
     for slug in ("gamed", "fair"):
         await board(visited, slug)
     for number in range(12):
@@ -252,6 +262,7 @@ async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser
     await page.page.get_by_role("button", name="Board fair").click()
     await expect(page.page.get_by_role("heading", name="Board fair")).to_be_visible()
     await expect(restore).to_have_count(0)
+    await page.page.reload()
     await page.page.get_by_role("button", name="Board gamed").click()
     await restore.click()
     await expect(page.page.get_by_role("status")).to_contain_text("Votes restored")
@@ -341,22 +352,29 @@ def vote_left(visited: Visited, slug: str, votes: int) -> None:
 async def test_a_folder_of_pictures_becomes_contenders(
     visited: Visited, browser: Browser, tmp_path: Path, way: str
 ) -> None:
-    """Also those in a folder of it; each picture goes to the contender of its name, however accents are stored."""
+    """Also those in a folder of it; each picture goes to the contender of its name, however accents are stored.
+
+    A text in it does not take the place of the list.
+    """
     slug = f"folder-{way}"
     visited.edit(CREATE, slug=slug, title=slug)
     (tmp_path / "masks" / "more").mkdir(parents=True)
     picture = '<svg viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
     for name in ("masks/Comet", "masks/more/Tide", "masks/Ete\u0301"):
         (tmp_path / f"{name}.svg").write_text(picture, encoding="utf-8")
+    (tmp_path / "masks" / "README.md").write_text("Drawn by hand.", encoding="utf-8")
     page = await opened(visited, browser, "editor", "#/imports")
     await page.page.get_by_role("combobox", name="Where").select_option(slug)
+    names = page.page.get_by_role("textbox", name="Paste a list, or a table")
+    await names.fill("Comet\nTide\nNobody\nEt\u00e9")
     folder = page.page.get_by_label("Or choose a folder of pictures")
     if way == "chosen":
         await folder.set_input_files(tmp_path / "masks")
     else:
         await drop(page.page, folder, tmp_path / "masks")
-    await page.page.get_by_role("textbox", name="Paste a list, or a table").fill("Comet\nTide\nNobody\nEt\u00e9")
     await expect(page.page.get_by_text("3 pictures")).to_be_visible()
+    await expect(page.page.get_by_role("status")).to_have_text("Only the pictures were taken. Left out: README.md.")
+    await expect(names).to_have_value("Comet\nTide\nNobody\nEt\u00e9")
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.page.locator("section").get_by_text("4 were added.")).to_be_visible()
     board = ask(visited, f'{{ board(slug: "{slug}") {{ contenders(first: 9) {{ nodes {{ name svg }} }} }} }}')["board"]

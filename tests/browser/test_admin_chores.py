@@ -106,11 +106,14 @@ async def test_files_that_are_no_text_are_left_out_and_change_nothing(visited: V
 async def test_pictures_beside_a_table_go_to_those_whom_it_names(
     visited: Visited, browser: Browser, between: str
 ) -> None:
-    """As they do beside a list: the table needs no column for them. A row may be shorter, or a cell have lines."""
+    """As they do beside a list: the table needs no column for them. A row may be shorter, or a cell have lines.
+
+    Its first line names the columns in any order and case.
+    """
     slug = {",": "tabled-commas", ";": "tabled-semicolons"}[between]
     visited.edit(CREATE_BOARD, slug=slug, title=slug)
-    lines = ["name,description,link", '"Comet, ""the"" first","Unbeaten,', '"",or so.",https://example.com/comet', ""]
-    table = "\r\n".join([*lines, "Tide", "Nobody,Of no looks.", "Tide"]).replace(",", between)
+    lines = ["Link,NAME,description", 'https://example.com/comet,"Comet, ""the"" first","Unbeaten,', '"",or so."', ""]
+    table = "\r\n".join([*lines, ",Tide", ",Nobody,Of no looks.", ",Tide"]).replace(",", between)
     picture = '<svg viewBox="0 0 9 9">\n<path d="M0 0h9v9z"/>\n</svg>'
     files = {"names.csv": table, f'Comet{between} "the" first.svg': picture, "Tide.svg": picture}
     page = await opened(visited, browser, "editor", "#/imports")
@@ -120,7 +123,7 @@ async def test_pictures_beside_a_table_go_to_those_whom_it_names(
     await expect(page.page.get_by_text("2 pictures")).to_be_visible()
     await page.page.get_by_role("button", name="Check", exact=True).click()
     await expect(section.get_by_role("listitem")).to_contain_text(["Line 7:"])
-    await chosen.set_input_files(file("names.csv", table.removesuffix("Tide").encode()))
+    await chosen.set_input_files(file("names.csv", table.removesuffix(f"{between}Tide").encode()))
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(section.get_by_text("3 were added.")).to_be_visible()
     shown = "contenders(first: 9) { nodes { name description link svg } }"

@@ -12,7 +12,7 @@ from resolvers.requests.context import utc_now
 from tests.browser.admin import Keys, ask, assert_clean, double_click, opened, printed
 from tests.browser.pages import held_back
 from tests.browser.sites import Visited
-from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT
+from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, RECORD_TIE_BREAK
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -300,6 +300,29 @@ async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Brow
     events = ask(visited, "{ events(first: 100) { nodes { name tieBreak { answer unit } } } }")["events"]["nodes"]
     (found,) = [event["tieBreak"] for event in events if event["name"] == "Close night"]
     assert found == {"answer": 21.5, "unit": "minutes"}
+
+
+async def test_an_answer_that_another_editor_has_recorded_is_shown_before_it_is_replaced(
+    visited: Visited, browser: Browser
+) -> None:
+    given = {"name": "Corrected night", "season": "2031", "startsAt": "2031-09-01T19:00:00Z"}
+    event = visited.edit(CREATE_EVENT, **given, tieBreak={"question": "How long?"})["event"]["id"]
+    visited.edit(LOCK_EVENT, event=event)
+    visited.edit(RECORD_TIE_BREAK, event=event, answer=21)
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Corrected night").click()
+    answer, status = page.page.get_by_label("The answer: How long?"), page.page.get_by_role("status")
+    await answer.fill("23")
+    visited.edit(RECORD_TIE_BREAK, event=event, answer=22)
+    record = page.page.get_by_role("button", name="Record the answer")
+    await record.click()
+    await expect(status).to_contain_text("Somebody else changed this meanwhile.")
+    await expect(answer).to_have_accessible_description("Somebody else wrote: 22")
+    await expect(answer).to_have_value("23")
+    await record.click()
+    await expect(status).to_have_text("Saved.")
+    found = ask(visited, f'{{ event(id: "{event}") {{ tieBreak {{ answer }} }} }}')
+    assert found["event"]["tieBreak"] == {"answer": 23}
 
 
 async def test_the_answer_to_a_tie_break_stays_when_an_event_that_was_chosen_before_comes_late(

@@ -53,6 +53,7 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: 
     await assert_clean(page)
     await articles.nth(49).click()
     await expect(page.page.get_by_role("button", name="Publish")).to_be_in_viewport()
+    await expect(articles.nth(49).get_by_role("heading", name="wrote")).to_be_in_viewport()
     await page.page.set_viewport_size(VIEWPORT)
     await expect(page.page.get_by_role("heading", name="wrote")).to_be_in_viewport()
     await articles.first.click()
@@ -83,9 +84,14 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
     await expect(both).to_have_text([re.compile("This waits")])
     await page.page.reload()
     await expect(both).to_have_text([re.compile("This waits")])
+    note = page.page.get_by_label("A note to the author, if you reject")
+    await note.fill("Not here, please.")
     await both.first.click()
     await page.page.keyboard.press("1")
     await expect(both).to_have_count(0)
+    await expect(note).to_have_value("")
+    query = f'{{ node(id: "{waits}") {{ ... on Comment {{ moderationNote }} }} }}'
+    assert ask_admin(visited, query) == {"node": {"moderationNote": "Not here, please."}}
 
 
 @pytest.mark.parametrize("area", ["held", "latest"])
@@ -325,7 +331,8 @@ async def test_arrow_keys_scroll_what_an_author_wrote_before(visited: Visited, b
 async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:
     """The chosen comment is in sight, and the one that was moved to stays chosen. A key that is held down decides once.
 
-    When all of a page are decided, the rest is shown: "nothing waits" is said only where that is so.
+    How many wait is said. When all of a page are decided, or more are asked for, the rest is shown: "nothing waits" is
+    said only where that is so.
     """
     ids = [visited.edit(POST, by=f"waiter-{n}", role="member", product="queue", language="en", body=f"Waits {n}.")
            ["comment"]["id"] for n in range(103)]  # fmt: skip
@@ -334,18 +341,22 @@ async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Vis
     page = await opened(visited, browser, "moderator", "#/comments/held")
     articles, current = page.page.locator("ringside-admin article"), page.page.locator("ringside-admin article.current")
     await expect(articles).to_have_count(100)
+    counted = page.page.get_by_text(re.compile(r"^\d+ comments wait\.$"))
+    queued = int((await counted.inner_text()).split()[0])
+    assert queued >= 103
     for n in range(1, 9):
         await page.page.keyboard.press("ArrowDown")
         await expect(articles.nth(n)).to_have_class("current")
     await expect(current).to_be_in_viewport()
     await expect(current).to_be_focused()
-    text = await articles.nth(9).inner_text()
+    text = await articles.nth(9).locator("> .body").inner_text()
     async with held_back(page.page, '"status"'):
         async with page.page.expect_request(lambda one: '"status"' in (one.post_data or "")):
             await page.page.keyboard.press("a")
         await page.page.keyboard.press("ArrowDown")
     await expect(articles).to_have_count(99)
-    await expect(current).to_have_text(text, use_inner_text=True)
+    await expect(counted).to_have_text(f"{queued - 1} comments wait.")
+    await expect(current.locator("> .body")).to_have_text(text, use_inner_text=True)
     await page.page.keyboard.down("a")
     await expect(articles).to_have_count(98)
     async with held_back(page.page, '"status"') as held:
@@ -353,9 +364,15 @@ async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Vis
     await page.page.keyboard.up("a")
     assert held == []
     await expect(current).to_be_focused()
+    await page.page.get_by_role("button", name="More").click()
+    await expect(articles).to_have_count(queued - 2)
+    visited.edit(HOLD, by="mo", role="moderator", comments=ids[-1:], status="PUBLISHED")
+    await page.page.get_by_role("link", name="Held and reported").click()
+    await expect(counted).to_have_text(f"{queued - 3} comments wait.")
+    await expect(articles).to_have_count(100)
     await page.page.get_by_role("button", name="Choose all").click()
     await page.page.get_by_role("button", name="Publish", exact=True).click()
-    await expect(articles).not_to_have_count(98)
+    await expect(articles).not_to_have_count(100)
     await expect(articles.last).to_be_visible()
 
 
@@ -421,8 +438,9 @@ async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser
     await page.page.keyboard.press("Enter")
     await page.page.get_by_role("button", name=name).click()
     await page.page.get_by_label("Reason, which the member sees").fill("Advertising.")
+    await page.page.get_by_label("Until, if it is to end by itself").fill("2031-05-01T19:00")
     await page.page.get_by_role("button", name="Suspend", exact=True).press("Enter")
-    await expect(page.page.get_by_text("Suspended: Advertising.")).to_be_visible()
+    await expect(page.page.get_by_text("Suspended until 1 May 2031, 19:00: Advertising.")).to_be_visible()
     await expect(page.page.get_by_role("heading", name=name)).to_be_focused()  # what was pressed is gone
     await assert_clean(page)
     await page.page.get_by_role("button", name="End the suspension").press("Enter")
@@ -518,6 +536,7 @@ async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
     await page.page.get_by_role("button", name=name).click()
     await page.page.get_by_role("button", name="Erase").click()
     await expect(page.page.get_by_role("status")).to_contain_text("Type the name exactly")
+    await expect(page.page.locator(".note", has_text="Type the name exactly")).to_be_in_viewport()
     await page.page.get_by_label("To erase them, type their name").fill(name)
     await page.page.get_by_role("button", name="Erase").click()
     await expect(page.page.get_by_role("status")).to_contain_text("was erased")

@@ -12,7 +12,7 @@ from resolvers.requests.context import utc_now
 from tests.browser.admin import NODES, ask, assert_clean, opened
 from tests.browser.pages import BrowserPage, answered_last
 from tests.browser.sites import Visited
-from tests.queries import CREATE_EVENT, mutation
+from tests.queries import CREATE_EVENT, UPDATE_PROFILE, mutation
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -109,6 +109,29 @@ async def test_a_network_that_drops_in_a_saving_loses_nothing(visited: Visited, 
     await page.page.locator("#new-word-term").press("Enter")
     await expect(page.page.get_by_role("status")).to_have_text("Zweimal was added.")
     assert terms(visited, list_id) == ["Einmal", "Zweimal"]
+
+
+async def test_a_job_is_watched_to_its_end_although_the_session_ended(visited: Visited, browser: Browser) -> None:
+    """A visitor is told of no job: the page asks for a sign-in, and says so if the job is hidden from them as well."""
+    visited.edit(UPDATE_PROFILE, by="watched", role="member", name="Watched member")
+    page, ended = await opened(visited, browser, "moderator", "#/members"), True
+
+    async def send(route: Route) -> None:
+        headers = route.request.headers
+        if ended and '"variables":{"id":' in (route.request.post_data or ""):
+            headers = {name: value for name, value in headers.items() if name != "authorization"}
+        await route.continue_(headers=headers)
+
+    await page.page.route(REQUESTS, send)
+    await page.page.get_by_label("Name, id or address").fill("Watched member")
+    await page.page.keyboard.press("Enter")
+    await page.page.get_by_role("button", name="Watched member").click()
+    for said in ("How this ends can no longer be seen here.", "was taken back"):
+        await page.page.get_by_role("button", name="Take back", exact=True).click()
+        await expect(page.page.get_by_role("heading", name="Please sign in again")).to_be_visible()
+        ended = said != "was taken back"
+        await page.page.get_by_role("button", name="Go on").click()
+        await expect(page.page.get_by_role("status")).to_contain_text(said)
 
 
 async def test_impatience_adds_nothing_twice(visited: Visited, browser: Browser) -> None:
