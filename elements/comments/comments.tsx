@@ -41,9 +41,9 @@ export default class Comments extends Part<CommentsData> {
   private meanwhile: Arrived[] = [];
   /** When the page was read, by the service's clock. */
   private readAt = '';
-  writing: Writing | null = null;
-  private loading: Promise<Writing | null> | null = null;
-  private isLoading = false;
+  declare writing?: Writing;
+  private declare loading?: Promise<Writing | null> | null;
+  private declare isLoading?: boolean;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'comments', english, css);
@@ -60,7 +60,7 @@ export default class Comments extends Part<CommentsData> {
     const { ask, Failed } = this.ringside;
     const load = () => import('./writing').then((module) => module.load(this));
     const arrive = () => load().catch(async () => {
-      await ask(this.first!, this.asked); // it fails if the service cannot be reached
+      await ask(...this.first!); // it fails if the service cannot be reached
       return load().catch((problem) => {
         throw new Failed('PERSISTED_QUERY', String(problem)); // not dropped once: the page is older than the service
       });
@@ -111,7 +111,7 @@ export default class Comments extends Part<CommentsData> {
 
   private ask(after: string | null = null) {
     const { product, languages, ratings, verified, order } = this;
-    return this.insist(() => this.ringside.ask(this.first!, { product, languages, ratings, verified: verified || null, order, after }));
+    return this.insist(() => this.ringside.ask(this.first![0], { product, languages, ratings, verified: verified || null, order, after }));
   }
 
   /** Whether what was asked for is shown now. */
