@@ -374,6 +374,7 @@ async def test_an_answer_that_comes_late_takes_the_keyboard_from_nothing_else(
             for number in range(1, 6):
                 await expect(element.get_by_text(f"Question {number} of 5")).to_be_visible()
                 await element.locator(".choices button").first.click()
+            await expect(element.locator("#title")).to_be_focused()
             await search.press("a")
             await expect(element.get_by_text("Looking at your answers…")).to_be_visible()
         await expect(element.locator("#result")).to_contain_text("of 5 right")
