@@ -212,9 +212,9 @@ export abstract class Part<Data> {
         if (!(failed instanceof this.ringside.Failed)) throw failed;
         const { code, message, retryAfterSeconds } = failed;
         if (code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
-        const passes = /^(OFFLINE|UNAVAILABLE|OVERLOADED|RATE_LIMITED|INTERNAL)$/.test(code);
-        this.say(this.refusal({ code: code.startsWith('PERSISTED_QUERY') ? 'OUT_OF_DATE' : code, message }));
-        if (!passes) return null;
+        const text = this.refusal({ code: code.replace(/^PERSISTED_QUERY.*/, 'OUT_OF_DATE'), message });
+        if (wait < 1 || text !== this.said) this.say(text); // a screen reader repeats it
+        if (!/^(OFFLINE|UNAVAILABLE|OVERLOADED|RATE_LIMITED|INTERNAL)$/.test(code)) break;
         await pause(Math.max(wait, retryAfterSeconds));
       }
     }
