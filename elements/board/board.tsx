@@ -78,8 +78,12 @@ export default class Board extends Part<BoardData> {
   private async drawFirst(): Promise<DrawMatchupData> {
     const { ask, session } = this.ringside;
     const variables = { board: this.slug };
-    await session.starting;
-    if (!session.lacksVisit) return ask(DRAW_MATCHUP, variables);
+    while (session.starting) await session.starting;
+    const { visit } = session;
+    if (!session.lacksVisit) return ask(DRAW_MATCHUP, variables).catch((problem) => {
+      if (visit === session.visit) throw problem;
+      return this.drawFirst(); // the visit was no longer valid
+    });
     const begun = ask(BEGIN_BOARD, variables);
     const ended = () => (session.starting = null);
     session.starting = begun.then(ended, ended);
