@@ -164,11 +164,12 @@ export default class Comments extends Part<CommentsData> {
   }
 
   focusOn(id: string) {
-    return this.focus(`[data-id="${id}"]`);
+    return this.focus(`section:not(:has(form:focus-within)) [data-id="${id}"]`);
   }
 
   private filter(changed: Filter) {
     Object.assign(this, changed);
+  /** Not out of a form, in which somebody writes by now. */
     void this.reload().then((isShown) => isShown && this.say(this.t('found', { n: this.total })));
   }
 

@@ -340,18 +340,25 @@ async def test_what_is_typed_while_a_comment_is_sent_becomes_a_change_of_it(visi
 
 
 async def test_who_writes_another_text_while_a_comment_is_sent_stays_in_it(visited: Visited, browser: Browser) -> None:
-    """The answer takes the keyboard out of no other form."""
-    say(visited, "elsewhere", "Yes or no?")
+    """The answer takes the keyboard out of no other form; nor do further comments."""
+    root = say(visited, "elsewhere", "Yes or no?")
+    for number in range(4):
+        say(visited, "elsewhere", f"Reply {number}", inReplyTo=root)
     async with visited.page(browser, COMMENTS % "elsewhere", member="bo-abara") as page:
-        await button(page, "Reply to").click()
+        await button(page, "Reply to").first.click()
         reply = element(page).get_by_label("Your reply to")
         await button(page, "Write a comment").click()
         await element(page).get_by_label("Your comment").fill("I am back.")
         async with held_back(page.page, "idempotencyKey"):
             await button(page, "Post").click()
             await reply.press("Y")
-        await expect(element(page).locator("article")).to_have_count(2)
-        await page.page.keyboard.type("es and no")
+        await expect(element(page).locator("article")).to_have_count(5)
+        await page.page.keyboard.type("es and ")
+        async with held_back(page.page, '"after"'):
+            await button(page, "Show 1 more reply").click()
+            await reply.press("n")
+        await expect(element(page).locator("article")).to_have_count(6)
+        await page.page.keyboard.type("o")
         await expect(reply).to_have_value("Yes and no", timeout=20_000)
 
 
