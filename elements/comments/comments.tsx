@@ -16,13 +16,14 @@ export type Reply = Comment['replies']['nodes'][number];
 type Arrived = CommentPostedData['commentPosted'];
 type Statistics = CommentsData['commentStatistics'];
 type Order = 'NEWEST' | 'HELPFUL';
+const EDITORS = ['editor', 'admin'];
 type Filter = { languages?: string[]; ratings?: number[]; verified?: boolean; order?: Order };
 
 export default class Comments extends Part<CommentsData> {
   declare readonly product: string;
   /** Whether stars are asked for: `yes`, `no`, or as the writer likes. */
   declare readonly rated: string | null;
-  /** Where the draft of a comment is kept; of a reply, with the id of what it answers behind it. */
+  /** Where the draft of a comment is kept; other drafts have the id of what they are about behind it. */
   declare readonly draft: string;
   private declare languages: string[];
   private ratings: number[] = [];
@@ -104,6 +105,11 @@ export default class Comments extends Part<CommentsData> {
     return this.verified || this.ratings.length + this.languages.length > 0;
   }
 
+  /** Editors answer in the site's name. */
+  get isEditor() {
+    return this.viewer?.roles?.some((role) => EDITORS.includes(role));
+  }
+
   private take({ comments: { totalCount, pageInfo } }: CommentsData) {
     this.total = totalCount;
     this.more = pageInfo.hasNextPage ? pageInfo.endCursor : null;
@@ -163,13 +169,13 @@ export default class Comments extends Part<CommentsData> {
     else this.render();
   }
 
+  /** Not out of a form, in which somebody writes by now. */
   focusOn(id: string) {
     return this.focus(`section:not(:has(form:focus-within)) [data-id="${id}"]`);
   }
 
   private filter(changed: Filter) {
     Object.assign(this, changed);
-  /** Not out of a form, in which somebody writes by now. */
     void this.reload().then((isShown) => isShown && this.say(this.t('found', { n: this.total })));
   }
 

@@ -669,6 +669,32 @@ async def test_what_was_typed_further_down_outlives_the_end_of_the_session(visit
         await expect(thread(page).last).to_contain_text("Now I know")
 
 
+async def test_a_change_and_the_site_s_answer_outlive_a_page_that_is_left_to_sign_in(
+    visited: Visited, browser: Browser
+) -> None:
+    """They are shown to who may send them. What is put aside is begun anew from what is there."""
+    say(visited, "led-away", "Fine", user="editor")
+    async with visited.page(browser, COMMENTS % "led-away", member="editor", roles=["editor"]) as page:
+        edited, answer = (element(page).get_by_label(label) for label in ("Your comment", "The site’s answer to"))
+        await button(page, "for the site").click()
+        await answer.fill("Thank you")
+        await button(page, "Edit the comment").click()
+        await edited.fill("Fine, but late")
+        member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await page.page.reload()
+        await expect(element(page).locator("article")).to_have_text([re.compile("Fine")])
+        await expect(element(page).locator("form")).to_have_count(0)
+        await visited.sign_in(page, token=member["token"])
+        await expect(answer).to_have_value("Thank you", timeout=20_000)
+        await expect(edited).to_have_value("Fine, but late")
+        await button(page, "Cancel").first.click()
+        await button(page, "Edit the comment").click()
+        await expect(edited).to_have_value("Fine")
+        await page.page.reload()
+        await expect(answer).to_have_value("Thank you")
+        await expect(edited).to_have_count(0)
+
+
 async def test_a_reply_is_sent_once_the_service_can_be_reached(visited: Visited, browser: Browser) -> None:
     say(visited, "offline", "Hello?")
     async with visited.page(browser, COMMENTS % "offline", member="bo-abara") as page:
