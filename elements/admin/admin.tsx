@@ -85,8 +85,8 @@ class Admin extends Part<AdminViewerData> {
   }
 
   /** The answer; where the session has ended, the one after signing in again. */
-  override insist<T>(send: () => Promise<T>, problem?: any): Promise<T | null> {
-    return super.insist(() => this.signedIn(send), problem);
+  override insist<T>(send: () => Promise<T>): Promise<T | null> {
+    return super.insist(() => this.signedIn(send));
   }
 
   private async signedIn<T>(send: () => Promise<T>): Promise<T> {

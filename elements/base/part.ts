@@ -37,7 +37,7 @@ export abstract class Part<Data> {
   declare language: string;
   /** The language as the reader's browser prefers it: dates differ between regions. */
   private declare locale: string;
-  isStopped = false;
+  declare isStopped?: boolean;
   /** By how much the server's clock is ahead of this one, in milliseconds. */
   protected declare ahead: number;
   private root = document.createElement('div');
@@ -46,12 +46,10 @@ export abstract class Part<Data> {
   private declare waits?: boolean;
   said = '';
   private ends: (() => void)[] = [];
-  protected endStream = () => {};
+  protected declare endStream?: () => void;
   private declare texts: Texts;
-  /** The document of the first paint. */
-  protected declare first?: Doc<Data, any>;
-  /** What the first paint asked for. */
-  protected declare asked: object;
+  /** The document of the first paint, and its variables. */
+  protected declare first?: [Doc<Data, any>, object];
   /** How often was asked. */
   protected turn = 0;
 
@@ -88,12 +86,17 @@ export abstract class Part<Data> {
   /** Shows what the first request answers, and asks it again as long as there is no answer. */
   async start(first: Promise<Data>, request: [Doc<any, any>, object], arrival?: Promise<number | void>) {
     this.render();
-    [this.first, this.asked] = request;
-    await this.showLatest(first.catch((problem) => this.askFirst(problem)), arrival);
+    this.first = request;
+    await this.showLatest(this.askFirst(first), arrival);
   }
 
-  private askFirst(problem?: any) {
-    return this.insist(() => this.ringside.ask(this.first!, this.asked), problem);
+  /** The answer to the first request, which may be on its way. */
+  private askFirst(asked?: Promise<Data> | null) {
+    return this.insist(() => {
+      const answer = asked ?? this.ringside.ask(...this.first!);
+      asked = null;
+      return answer;
+    });
   }
 
   /** Of several answers the one to the latest question counts. */
@@ -109,7 +112,7 @@ export abstract class Part<Data> {
 
   stop() {
     this.isStopped = true;
-    this.endStream();
+    this.endStream?.();
     this.ends.forEach((end) => end());
   }
 
@@ -189,7 +192,7 @@ export abstract class Part<Data> {
 
   /** Listens to a subscription in place of the one before; to none once the element has left the page. */
   protected listen<D, V extends object>(...subscription: Parameters<typeof live<D, V>>) {
-    this.endStream();
+    this.endStream?.();
     if (!this.isStopped) this.endStream = this.ringside.live(...subscription);
   }
 
@@ -197,23 +200,21 @@ export abstract class Part<Data> {
    * The answer to a request that is sent again while the service cannot be reached, or its first field says that this
    * cannot be done now; null if the element has left.
    */
-  async insist<T>(send: () => Promise<T>, problem?: any): Promise<T | null> {
+  async insist<T>(send: () => Promise<T>): Promise<T | null> {
     for (let wait = 0.5; !this.isStopped; wait = Math.min(wait * 2, 16)) {
       try {
-        if (problem) throw problem;
         const answer: any = await send();
         const [first]: any[] = Object.values(answer ?? {});
-        if (first?.code === 'UNAVAILABLE') throw new this.ringside.Failed(first.code, '', first.retryAfterSeconds);
+        if (first?.code === 'UNAVAILABLE') throw Object.assign(new this.ringside.Failed(''), first);
         if (wait > 0.5) this.say('');
         return answer;
       } catch (failed: any) {
-        problem = null;
         if (!(failed instanceof this.ringside.Failed)) throw failed;
         const { code, message, retryAfterSeconds } = failed;
         if (code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
-        const passes = /^(OFFLINE|UNAVAILABLE|OVERLOADED|RATE_LIMITED|INTERNAL)$/.test(code);
-        this.say(this.refusal({ code: code.startsWith('PERSISTED_QUERY') ? 'OUT_OF_DATE' : code, message }));
-        if (!passes) return null;
+        const text = this.refusal({ code: code.replace(/^PERSISTED_QUERY.*/, 'OUT_OF_DATE'), message });
+        if (wait < 1 || text !== this.said) this.say(text); // a screen reader repeats it
+        if (!/^(OFFLINE|UNAVAILABLE|OVERLOADED|RATE_LIMITED|INTERNAL)$/.test(code)) break;
         await pause(Math.max(wait, retryAfterSeconds));
       }
     }

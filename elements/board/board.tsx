@@ -41,7 +41,7 @@ export default class Board extends Part<BoardData> {
   private pictures = new Map<string, string>();
   private declare isLive?: boolean;
   private declare isLong?: boolean;
-  private declare drawing: Promise<void>;
+  private declare drawing: Promise<unknown>;
   private declare drawnAt: number;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
@@ -71,44 +71,39 @@ export default class Board extends Part<BoardData> {
   // ── voting ──
 
   private drawAgain() {
-    this.drawing = this.draw();
-  }
-
-  private async draw() {
-    const answer = await this.insist(() => this.drawFirst());
-    if (answer) this.drew(answer.drawMatchup);
+    this.drawing = this.insist(() => this.drawFirst()).then((answer) => answer && this.drew(answer.drawMatchup));
   }
 
   /** The draw, with the start of the visit that it needs. Of several elements on a page only one starts a visit. */
   private async drawFirst(): Promise<DrawMatchupData> {
     const { ask, session } = this.ringside;
     const variables = { board: this.slug };
-    await session.starting;
-    if (!session.lacksVisit) return ask(DRAW_MATCHUP, variables);
+    while (session.starting) await session.starting;
+    const { visit } = session;
+    if (!session.lacksVisit) return ask(DRAW_MATCHUP, variables).catch((problem) => {
+      if (visit === session.visit) throw problem;
+      return this.drawFirst(); // the visit was no longer valid
+    });
     const begun = ask(BEGIN_BOARD, variables);
-    session.starting = begun.catch(() => {}).finally(() => (session.starting = null));
+    const ended = () => (session.starting = null);
+    session.starting = begun.then(ended, ended);
     return begun;
   }
 
   private drew(drawn: Drawn) {
-    this.chosen = null;
+    this.chosen = this.ballot = this.refused = null;
     this.drawnAt = Date.now();
-    this.ballot = drawn.token ? (drawn as Ballot) : null;
-    this.refused = drawn.token ? null : (drawn as Refused);
-    if (this.refused) {
-      this.drawLater(this.refused.retryAfterSeconds);
+    if (drawn.token) {
+      const { left, right } = (this.ballot = drawn as Ballot);
+      this.keepPicture(left);
+      this.keepPicture(right);
+    } else {
+      const { retryAfterSeconds } = (this.refused = drawn as Refused);
+      // A board's hours may be changed, so the service is asked again after a minute at most.
+      if (retryAfterSeconds != null) this.later(retryAfterSeconds, () => this.refused && this.drawAgain());
       void this.reveal();
     }
-    if (this.ballot) {
-      this.keepPicture(this.ballot.left);
-      this.keepPicture(this.ballot.right);
-    }
     this.render();
-  }
-
-  /** A board's hours may be changed, so the service is asked again after a minute at most. */
-  private drawLater(seconds: number | null | undefined) {
-    if (seconds != null) this.later(seconds, () => this.refused && this.drawAgain());
   }
 
   /** Draws again when the board has closed: it then shows its results. */
@@ -155,16 +150,16 @@ export default class Board extends Part<BoardData> {
     this.rows = rows;
   }
 
-  private read(first: number) {
-    return this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug, first }));
+  private async read(first: number) {
+    return (await this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug, first })))?.board;
   }
 
   /** Results that are shown to those who voted. */
   private async reveal() {
-    const answer = this.board?.resultsHidden && (await this.read(FIRST));
-    if (!answer || answer.board!.resultsHidden) return;
-    this.board = { ...this.board!, ...answer.board! };
-    this.learn(answer.board!.leaderboard.nodes);
+    const board = this.board?.resultsHidden && (await this.read(FIRST));
+    if (!board || board.resultsHidden) return;
+    this.board = { ...this.board!, ...board };
+    this.learn(board.leaderboard.nodes);
     this.ringside.session.dispatchEvent(new Event('renew'));
     this.render();
   }
@@ -190,10 +185,10 @@ export default class Board extends Part<BoardData> {
   }
 
   private async showAll() {
-    const answer = await this.read(MOST);
-    if (!answer) return;
+    const board = await this.read(MOST);
+    if (!board) return;
     this.isLong = true;
-    this.learn(answer.board!.leaderboard.nodes);
+    this.learn(board.leaderboard.nodes);
     this.watch();
     await this.focus(`tr:nth-child(${FIRST + 1})`);
   }
@@ -201,7 +196,7 @@ export default class Board extends Part<BoardData> {
   // ── views ──
 
   protected view() {
-    if (this.board === null) return <p class="empty">{this.t('missing', { board: this.slug })}</p>;
+    if (this.board === null) return <p>{this.t('missing', { board: this.slug })}</p>;
     return (
       <div class="both">
         <section class="stack" aria-labelledby="title">
@@ -264,7 +259,7 @@ export default class Board extends Part<BoardData> {
           aria-keyshortcuts={side === 'LEFT' ? 'ArrowLeft' : 'ArrowRight'}
           onclick={(event: MouseEvent) => this.cast(side, event.detail)}
         >
-          {(!contender || shown) && <span class="picture">{shown && <img key={contender.id} alt="" src={shown} width="320" height="320" referrerpolicy="no-referrer" />}</span>}
+          {(!contender || shown) && <span class="picture">{shown && <img key={contender.id} alt="" src={shown} referrerpolicy="no-referrer" />}</span>}
           <span class="name" dir="auto">{contender?.name ?? '\u00a0'}</span>
         </button>
         <p class="soft about" id={id} dir="auto">{contender?.description}</p>
@@ -298,7 +293,7 @@ export default class Board extends Part<BoardData> {
         <h3 id="leaderboard">{this.t('leaderboard')}</h3>
         {!resultsHidden && <span class={`live ${this.isLive ? 'on' : ''}`} part="live">{this.t(this.isLive ? 'live' : 'paused')}</span>}
       </div>,
-      resultsHidden ? <p class="notice">{this.t(resultsVisible === 'AFTER_VOTING' ? 'afterVoting' : 'afterClose')}</p> : this.board && !this.rows.length ? <p class="soft">{this.t('empty')}</p> : (
+      resultsHidden ? <p class="notice">{this.t(resultsVisible === 'AFTER_VOTING' ? 'afterVoting' : 'afterClose')}</p> : this.board && !this.rows[0] ? <p class="soft">{this.t('empty')}</p> : (
         <table part="leaderboard">
           <thead>
             <tr>
@@ -306,10 +301,10 @@ export default class Board extends Part<BoardData> {
               <th scope="col">{this.t('contender')}</th>
               <th scope="col">{this.t('record')}</th>
               <th scope="col">{this.t('score')}</th>
-              <th scope="col" class="strength">{this.t('strength')}{this.rows.length > 0 && axis(this, low, high)}</th>
+              <th scope="col" class="strength">{this.t('strength')}{this.rows[0] && axis(this, low, high)}</th>
             </tr>
           </thead>
-          <tbody>{this.rows.length ? this.rows.map((row) => this.row(row, low, high)) : Array.from({ length: FIRST }, () => <tr class="wait"><td colspan="5">{'\u00a0'}</td></tr>)}</tbody>
+          <tbody>{this.rows[0] ? this.rows.map((row) => this.row(row, low, high)) : Array.from({ length: FIRST }, () => <tr class="wait"><td colspan="5">{'\u00a0'}</td></tr>)}</tbody>
         </table>
       ),
       !this.isLong && !resultsHidden && total > FIRST && <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: Math.min(total, MOST) })}</button>,

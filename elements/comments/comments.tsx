@@ -16,13 +16,14 @@ export type Reply = Comment['replies']['nodes'][number];
 type Arrived = CommentPostedData['commentPosted'];
 type Statistics = CommentsData['commentStatistics'];
 type Order = 'NEWEST' | 'HELPFUL';
+const EDITORS = ['editor', 'admin'];
 type Filter = { languages?: string[]; ratings?: number[]; verified?: boolean; order?: Order };
 
 export default class Comments extends Part<CommentsData> {
   declare readonly product: string;
   /** Whether stars are asked for: `yes`, `no`, or as the writer likes. */
   declare readonly rated: string | null;
-  /** Where the draft of a comment is kept; of a reply, with the id of what it answers behind it. */
+  /** Where the draft of a comment is kept; other drafts have the id of what they are about behind it. */
   declare readonly draft: string;
   private declare languages: string[];
   private ratings: number[] = [];
@@ -41,9 +42,9 @@ export default class Comments extends Part<CommentsData> {
   private meanwhile: Arrived[] = [];
   /** When the page was read, by the service's clock. */
   private readAt = '';
-  writing: Writing | null = null;
-  private loading: Promise<Writing | null> | null = null;
-  private isLoading = false;
+  declare writing?: Writing;
+  private declare loading?: Promise<Writing | null> | null;
+  private declare isLoading?: boolean;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'comments', english, css);
@@ -60,7 +61,7 @@ export default class Comments extends Part<CommentsData> {
     const { ask, Failed } = this.ringside;
     const load = () => import('./writing').then((module) => module.load(this));
     const arrive = () => load().catch(async () => {
-      await ask(this.first!, this.asked); // it fails if the service cannot be reached
+      await ask(...this.first!); // it fails if the service cannot be reached
       return load().catch((problem) => {
         throw new Failed('PERSISTED_QUERY', String(problem)); // not dropped once: the page is older than the service
       });
@@ -104,6 +105,11 @@ export default class Comments extends Part<CommentsData> {
     return this.verified || this.ratings.length + this.languages.length > 0;
   }
 
+  /** Editors answer in the site's name. */
+  get isEditor() {
+    return this.viewer?.roles?.some((role) => EDITORS.includes(role));
+  }
+
   private take({ comments: { totalCount, pageInfo } }: CommentsData) {
     this.total = totalCount;
     this.more = pageInfo.hasNextPage ? pageInfo.endCursor : null;
@@ -111,7 +117,7 @@ export default class Comments extends Part<CommentsData> {
 
   private ask(after: string | null = null) {
     const { product, languages, ratings, verified, order } = this;
-    return this.insist(() => this.ringside.ask(this.first!, { product, languages, ratings, verified: verified || null, order, after }));
+    return this.insist(() => this.ringside.ask(this.first![0], { product, languages, ratings, verified: verified || null, order, after }));
   }
 
   /** Whether what was asked for is shown now. */
@@ -163,8 +169,9 @@ export default class Comments extends Part<CommentsData> {
     else this.render();
   }
 
+  /** Not out of a form, in which somebody writes by now. */
   focusOn(id: string) {
-    return this.focus(`[data-id="${id}"]`);
+    return this.focus(`section:not(:has(form:focus-within)) [data-id="${id}"]`);
   }
 
   private filter(changed: Filter) {

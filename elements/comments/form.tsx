@@ -1,4 +1,4 @@
-// A form for a text: a comment or a reply, whose draft outlives a reload, a change, or the site's answer.
+// A form for a text, whose draft outlives a reload: a comment, a reply, a change, or the site's answer.
 
 import { h } from '../base/dom';
 import { newKey } from '../base/part';
@@ -45,7 +45,7 @@ export class Form {
     /** What is answered or changed. */
     readonly to: Reply | null,
     values: Values,
-    private draft: string | null,
+    readonly draft: string,
   ) {
     this.isWhole = kind === 'post' || (kind === 'edit' && part.rootOf(to!.id)?.id === to!.id);
     this.values = { ...values, ...this.stored() };
@@ -67,7 +67,7 @@ export class Form {
 
   private stored(): Partial<Values> {
     try {
-      return (this.draft && JSON.parse(localStorage.getItem(this.draft)!)) || {};
+      return JSON.parse(localStorage.getItem(this.draft)!) ?? {};
     } catch {
       return {};
     }
@@ -82,8 +82,8 @@ export class Form {
 
   private keep() {
     try {
-      if (this.draft && !this.isEmpty) localStorage.setItem(this.draft, JSON.stringify(this.values));
-      else if (this.draft) localStorage.removeItem(this.draft);
+      if (this.isEmpty) localStorage.removeItem(this.draft);
+      else localStorage.setItem(this.draft, JSON.stringify(this.values));
     } catch { /* blocked or full: the text is in the form, and nowhere else */ }
   }
 
@@ -119,9 +119,10 @@ export class Form {
     void this.part.focus(`#${this.name} :is(input, textarea)[aria-invalid="true"]`);
   }
 
-  sent() {
-    this.values = { rating: null, title: '', body: '' };
-    this.keep();
+  forget() {
+    try {
+      localStorage.removeItem(this.draft);
+    } catch { /* blocked */ }
   }
 
   view({ send, cancel, editExisting }: Uses) {

@@ -4,7 +4,6 @@ import { type View, h } from '../base/dom';
 import type Comments from './comments';
 import type { Comment, Reply } from './comments';
 
-const EDITORS = ['editor', 'admin'];
 
 export function commentView(part: Comments, comment: Comment): View {
   const { t, writing } = part;
@@ -91,10 +90,8 @@ function actions(part: Comments, comment: Reply) {
   ];
 }
 
-/** Editors answer in the site's name. */
 function answerAction(part: Comments, comment: Comment) {
-  const isEditor = part.viewer?.roles?.some((role) => EDITORS.includes(role));
-  return isEditor && !comment.removed && action(part, 'answerIt', comment, (writing) => writing.answer(comment));
+  return part.isEditor && !comment.removed && action(part, 'answerIt', comment, (writing) => writing.answer(comment));
 }
 
 function thread(part: Comments, comment: Comment) {

@@ -58,10 +58,10 @@ export class Writing {
   }
 
   /** The form of this kind, which may be open already. */
-  private open(kind: Kind, to: Reply | null, values = NOTHING, draft: string | null = null) {
+  private open(kind: Kind, to: Reply | null, values = NOTHING, draft = this.draftOf(kind, to)) {
     const open = this.form(kind, to?.id);
     if (open) return open;
-    if (draft) this.opened.add(draft);
+    this.opened.add(draft);
     const form = new Form(this.part, kind, to, values, draft);
     this.forms.push(form);
     return form;
@@ -71,7 +71,9 @@ export class Writing {
     void this.part.focus(`#${this.open(...form).name} .first`);
   }
 
+  /** A change and an answer begin with what is there: a draft that was put aside would hide it. */
   private close(form: Form) {
+    if (form.draft !== this.part.draft && form.kind !== 'reply') form.forget();
     this.forms = this.forms.filter((one) => one !== form);
     void (form.to ? this.part.focusOn(form.to.id) : this.part.focus('button.primary'));
   }
@@ -79,11 +81,13 @@ export class Writing {
   /** Opens the forms of what was begun before the page was loaded. */
   restore() {
     const drafts = this.part.drafts().filter((draft) => !this.opened.has(draft));
-    if (drafts.includes(this.part.draft)) this.open('post', null, NOTHING, this.part.draft);
+    const open = (kind: Kind, to: Reply | null) => drafts.includes(this.draftOf(kind, to)) && this.open(kind, to);
+    open('post', null);
     for (const comment of this.part.comments ?? []) {
+      if (this.part.isEditor) open('answer', comment);
       for (const one of [comment, ...comment.replies.nodes]) {
-        const draft = this.draftOf(one);
-        if (drafts.includes(draft)) this.open('reply', one, NOTHING, draft);
+        open('reply', one);
+        if (one.viewerCanEdit) open('edit', one);
       }
     }
     this.part.render();
@@ -101,12 +105,13 @@ export class Writing {
     }
   }
 
-  private draftOf({ id }: Reply) {
-    return `${this.part.draft} ${id}`;
+  private draftOf(kind: Kind, to: Reply | null) {
+    const { draft } = this.part;
+    return to ? `${draft} ${to.id}${kind === 'reply' ? '' : kind}` : draft;
   }
 
-  post = () => this.begin('post', null, NOTHING, this.part.draft);
-  reply = (to: Reply) => this.begin('reply', to, NOTHING, this.draftOf(to));
+  post = () => this.begin('post', null);
+  reply = (to: Reply) => this.begin('reply', to);
   answer = (to: Comment) => this.begin('answer', to, { ...NOTHING, body: to.answer?.body ?? '' });
   edit = (comment: Reply) => {
     const { rating = null, title = '', body } = comment as Comment;
@@ -137,8 +142,7 @@ export class Writing {
     const { kind, to } = form;
     const { part } = this;
     const since = form.isChanged && form.values;
-    const isElsewhere = part.find(`form:focus-within:not(#${form.name})`);
-    form.sent();
+    form.forget();
     this.forms = this.forms.filter((one) => one !== form);
     if (kind === 'post') this.posted(comment);
     else if (kind === 'reply') this.replied(to!.id, comment);
@@ -147,7 +151,7 @@ export class Writing {
     part.say(part.t(comment.status === 'PUBLISHED' ? DONE[kind] : 'held'));
     if (kind === 'post' || kind === 'reply') part.emit('comment', { id: comment.id, product: part.product, status: comment.status, inReplyTo: to?.id ?? null });
     if (since) this.begin(kind === 'answer' ? kind : 'edit', comment, since);
-    else if (!isElsewhere) await part.focusOn(comment.id);
+    else await part.focusOn(comment.id);
   }
 
   /** The comment as it is now; null if the service refused, which the form then says, or if the sign-in has ended. */

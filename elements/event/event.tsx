@@ -63,7 +63,7 @@ export default class EventCard extends Part<Data> {
 
   /** The next event may be another one than before. */
   private begin(event: Event | null) {
-    this.endStream();
+    this.endStream?.();
     this.isChanged = false;
     if (event) this.listen(EVENT_CHANGED, { event: event.id }, ({ eventChanged }) => this.changed(eventChanged));
   }

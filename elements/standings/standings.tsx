@@ -134,7 +134,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     }
     const isSame = leagueId === this.leagueId && last === this.rows!.length;
     if (isSame && this.more && more !== this.more) return this.showMore();
-    await this.focus(`tr:nth-child(${last + 1})`);
+    await this.focus(`section:not(:has(form:focus-within)) tr:nth-child(${last + 1})`);
   }
 
   /** By a code, or the league that is shown. */

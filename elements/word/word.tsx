@@ -112,7 +112,7 @@ export default class WordOfTheDay extends Part<Data> {
   private async hand() {
     const quiz = this.quiz!;
     const input = { token: quiz.token, answers: this.answers, idempotencyKey: this.key };
-    this.render();
+    void this.focus('#title'); // the answer that was pressed is gone
     if (!this.viewer) return; // who signs in hands them in
     await this.countDown(this.secondsTo(quiz.earliestAnswerAt));
     for (;;) {

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, expect
+from playwright.async_api import Browser, Locator, Route, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
@@ -41,6 +41,15 @@ SECOND_CLICK = """() => {
 """Click for the second time of a double click as soon as the next pair is shown."""
 
 
+HEAR = """() => {
+  const status = document.querySelector('ringside-board').shadowRoot.querySelector('[role=status]');
+  window.heard = [];
+  new MutationObserver(() => heard.push(status.textContent)).observe(status, { childList: true });
+}"""
+SPOIL_VISIT = """() => {
+  const [[key, stored]] = Object.entries(localStorage);
+  localStorage[key] = JSON.stringify({ visit: { ...JSON.parse(stored).visit, token: 'altered' } });
+}"""
 GO_ON_AND_OUT = """async ([address, visit]) => {
   const { ask, session } = await import(address);
   await ask('mutation($visit: String!) { continueVisit(input: { visit: $visit }) { __typename } }', { visit });
@@ -208,6 +217,30 @@ async def test_two_boards_and_a_moved_one_have_one_visitor(visited: Visited, bro
         assert await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token") == started
 
 
+async def test_several_boards_have_one_visitor_although_the_first_request_is_lost(
+    visited: Visited, browser: Browser
+) -> None:
+    """A pair that was drawn for one visitor takes no vote of another."""
+    begun: list[Route] = []
+
+    async def lose_first(route: Route) -> None:
+        if route.request.method == "POST" and "authorization" not in route.request.headers:
+            begun.append(route)
+        await (route.abort() if begun == [route] else route.continue_())
+
+    for slug in ("beside", "below"):
+        await board(visited, slug, "Ada", "Bea", "Cleo")
+    async with visited.page(browser, "") as page:
+        await page.page.route("**/graphql*", lose_first)
+        await page.page.goto(visited.site.show("".join(BOARD % slug for slug in ("main", "beside", "below"))))
+        for one in await page.page.locator("ringside-board").all():
+            await expect(one.locator("button.corner").first).to_be_enabled()
+        for one in await page.page.locator("ringside-board").all():
+            await one.locator("button.corner").first.click()
+            await expect(one.locator(".note")).to_contain_text("A vote for")
+        assert len(begun) == 2
+
+
 async def test_texts_are_shown_as_texts_and_each_has_its_direction(visited: Visited, browser: Browser) -> None:
     """Markup stays text; an Arabic name reads from right to left; a link tells the other page nothing."""
     visited.edit(CREATE_BOARD, slug="texts", title="מי ינצח?")
@@ -238,13 +271,16 @@ async def test_a_board_that_is_not_there_is_explained(visited: Visited, browser:
 
 
 async def test_a_service_that_cannot_be_reached_is_asked_again(visited: Visited, browser: Browser) -> None:
-    """The element says so, and the vote counts once the service is back."""
+    """The element says so, once, and the vote counts once the service is back."""
     async with visited.page(browser, BOARD % "main") as page:
         await expect(corners(page).first).to_be_enabled()
         name = await corners(page).first.locator(".name").inner_text()
+        await page.page.evaluate(HEAR)
         await page.page.context.set_offline(True)
         await corners(page).first.click()
         await expect(note(page)).to_have_text("The service cannot be reached. Trying again.")
+        await until(lambda: str(page.errors).count("/graphql: ") > 2, "it was asked again twice")
+        assert await page.page.evaluate("heard") == ["The service cannot be reached. Trying again."]
         await page.page.context.set_offline(False)
         await expect(note(page)).to_have_text(f"A vote for {name}.")
         await expect(progress(page)).to_have_text("1 of 276 pairs seen")
@@ -389,7 +425,10 @@ async def test_a_board_for_those_who_were_members_before_it_says_so(visited: Vis
 
 
 async def test_a_visit_that_is_no_longer_valid_is_started_anew(visited: Visited, browser: Browser) -> None:
-    """Nobody has to reload: the pair that had been drawn is replaced by another."""
+    """Nobody has to reload: the pair that had been drawn is replaced by another.
+
+    Who comes back with one is not told that a sign-in has ended, which there never was.
+    """
     async with visited.page(browser, BOARD % "main") as page:
         await expect(corners(page).first).to_be_enabled()
         await page.page.evaluate(
@@ -401,4 +440,9 @@ async def test_a_visit_that_is_no_longer_valid_is_started_anew(visited: Visited,
         )
         await corners(page).first.click()
         await expect(corners(page).first).to_be_enabled()
+        await voted(page)
+        await page.page.evaluate(SPOIL_VISIT)
+        await page.page.reload()
+        await expect(corners(page).first).to_be_enabled()
+        await expect(note(page)).to_have_text("")
         await voted(page)

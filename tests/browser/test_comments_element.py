@@ -340,18 +340,25 @@ async def test_what_is_typed_while_a_comment_is_sent_becomes_a_change_of_it(visi
 
 
 async def test_who_writes_another_text_while_a_comment_is_sent_stays_in_it(visited: Visited, browser: Browser) -> None:
-    """The answer takes the keyboard out of no other form."""
-    say(visited, "elsewhere", "Yes or no?")
+    """The answer takes the keyboard out of no other form; nor do further comments."""
+    root = say(visited, "elsewhere", "Yes or no?")
+    for number in range(4):
+        say(visited, "elsewhere", f"Reply {number}", inReplyTo=root)
     async with visited.page(browser, COMMENTS % "elsewhere", member="bo-abara") as page:
-        await button(page, "Reply to").click()
+        await button(page, "Reply to").first.click()
         reply = element(page).get_by_label("Your reply to")
         await button(page, "Write a comment").click()
         await element(page).get_by_label("Your comment").fill("I am back.")
         async with held_back(page.page, "idempotencyKey"):
             await button(page, "Post").click()
             await reply.press("Y")
-        await expect(element(page).locator("article")).to_have_count(2)
-        await page.page.keyboard.type("es and no")
+        await expect(element(page).locator("article")).to_have_count(5)
+        await page.page.keyboard.type("es and ")
+        async with held_back(page.page, '"after"'):
+            await button(page, "Show 1 more reply").click()
+            await reply.press("n")
+        await expect(element(page).locator("article")).to_have_count(6)
+        await page.page.keyboard.type("o")
         await expect(reply).to_have_value("Yes and no", timeout=20_000)
 
 
@@ -660,6 +667,32 @@ async def test_what_was_typed_further_down_outlives_the_end_of_the_session(visit
         await expect(element(page)).to_contain_text("Mine, of today")
         await button(page, "Reply").and_(element(page).locator("[type=submit]")).click()
         await expect(thread(page).last).to_contain_text("Now I know")
+
+
+async def test_a_change_and_the_site_s_answer_outlive_a_page_that_is_left_to_sign_in(
+    visited: Visited, browser: Browser
+) -> None:
+    """They are shown to who may send them. What is put aside is begun anew from what is there."""
+    say(visited, "led-away", "Fine", user="editor")
+    async with visited.page(browser, COMMENTS % "led-away", member="editor", roles=["editor"]) as page:
+        edited, answer = (element(page).get_by_label(label) for label in ("Your comment", "The site’s answer to"))
+        await button(page, "for the site").click()
+        await answer.fill("Thank you")
+        await button(page, "Edit the comment").click()
+        await edited.fill("Fine, but late")
+        member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await page.page.reload()
+        await expect(element(page).locator("article")).to_have_text([re.compile("Fine")])
+        await expect(element(page).locator("form")).to_have_count(0)
+        await visited.sign_in(page, token=member["token"])
+        await expect(answer).to_have_value("Thank you", timeout=20_000)
+        await expect(edited).to_have_value("Fine, but late")
+        await button(page, "Cancel").first.click()
+        await button(page, "Edit the comment").click()
+        await expect(edited).to_have_value("Fine")
+        await page.page.reload()
+        await expect(answer).to_have_value("Thank you")
+        await expect(edited).to_have_count(0)
 
 
 async def test_a_reply_is_sent_once_the_service_can_be_reached(visited: Visited, browser: Browser) -> None:

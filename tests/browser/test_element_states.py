@@ -374,6 +374,7 @@ async def test_an_answer_that_comes_late_takes_the_keyboard_from_nothing_else(
             for number in range(1, 6):
                 await expect(element.get_by_text(f"Question {number} of 5")).to_be_visible()
                 await element.locator(".choices button").first.click()
+            await expect(element.locator("#title")).to_be_focused()
             await search.press("a")
             await expect(element.get_by_text("Looking at your answers…")).to_be_visible()
         await expect(element.locator("#result")).to_contain_text("of 5 right")
@@ -939,12 +940,16 @@ async def test_the_standings_that_were_chosen_last_are_shown(visited: Visited, b
 
 
 async def test_a_further_page_of_standings_is_shown_once(visited: Visited, browser: Browser) -> None:
-    """However often it is asked for while the answer takes its time."""
-    async with visited.page(browser, STANDINGS) as page:
+    """However often it is asked for while the answer takes its time, and whatever is typed meanwhile."""
+    async with visited.page(browser, STANDINGS, member="ida-abara") as page:
         element = page.page.locator("ringside-standings")
+        await element.get_by_role("button", name="Join a league").click()
         async with held_back(page.page, '"after":"'):
             await element.get_by_role("button", name="Show more").dblclick()
-        await expect(element.locator("tbody tr")).to_have_count(20)
+            await element.get_by_label("Code").press("A")
+        await expect(element.locator("tbody tr:not(.own)")).to_have_count(20)
+        await page.page.keyboard.type("B")
+        await expect(element.get_by_label("Code")).to_have_value("AB")
 
 
 async def test_standings_that_change_while_they_are_shown_are_shown_with_what_belongs_to_them(

@@ -504,7 +504,10 @@ async def without_and_with(page: Page, styles: str) -> tuple[Any, Any] | None:
 async def test_the_styles_of_two_frameworks_change_nothing_but_what_is_inherited_on_purpose(
     visited: Visited, browser: Browser
 ) -> None:
-    """Every computed style of everything inside is the same. Font and colour scheme are the page's."""
+    """Every computed style of everything inside is the same. Font and colour scheme are the page's.
+
+    So is what is hidden or out of reach, as in a menu that is closed.
+    """
     everywhere = "* { color: red; letter-spacing: 3px; text-transform: uppercase; line-height: 4; cursor: help }"
     styles = framework_styles() + everywhere
     body = f'<div id="held" style="width: 900px; font-family: serif; color-scheme: light">{EVERYTHING}</div>'
@@ -518,9 +521,12 @@ async def test_the_styles_of_two_frameworks_change_nothing_but_what_is_inherited
         ]
         assert changed == []
         await page.page.add_style_tag(content=styles)
-        await page.page.evaluate("held.style = 'font-family: monospace; color-scheme: dark'")
+        hidden = "visibility: hidden; pointer-events: none"
+        await page.page.evaluate(f"held.style = 'font-family: monospace; color-scheme: dark; {hidden}'")
         root = "getComputedStyle(document.querySelector('ringside-word').shadowRoot.querySelector('.root'))"
         assert await page.page.evaluate(f"[{root}.fontFamily, {root}.colorScheme]") == ["monospace", "dark"]
+        assert await page.page.evaluate(f"{root}.pointerEvents") == "none"
+        await expect(page.page.locator("ringside-word .term").first).to_be_hidden()
 
 
 async def test_live_updates_move_nothing_that_is_being_read(visited: Visited, browser: Browser) -> None:
