@@ -2,6 +2,7 @@
 
 | wanted                      | read or write                                                           | requests |
 |-----------------------------|-------------------------------------------------------------------------|----------|
+| the slot of a member        | BatchGetItem CONFIRMATION#<purpose>#<address> DAY#<date>#<slot>, all    | 1        |
 | the right to send the day's | Put CONFIRMATION#<purpose>#<address> DAY#<date>#<slot>; acquire it      | 2 a slot |
 | sent; not sent              | Update; Delete                                                          | 1        |
 | used                        | with what is confirmed, in its transaction                              | 0 more   |
@@ -13,8 +14,8 @@
       └── the process was killed: its lease lapses (`datastore.jobs.leases`)
 
 A slot is free while it is absent, or nobody holds its lease and no email was sent. Visitors share one slot. Each member
-takes one of their own, the first that is free, so nobody's request keeps another member from confirming an address that
-is theirs, and an address gets no more emails a day than there are slots.
+takes one of their own, the first that is free if they have none, so nobody's request keeps another member from
+confirming an address that is theirs, and an address gets no more emails a day than there are slots.
 
 The address is stored here as a keyed hash, and what is to be confirmed is only in the link: nobody else's address, list
 or request is stored before it is confirmed. So if a process is killed, no other one can send its email. Instead, the
@@ -76,9 +77,12 @@ CONFIRMATION = leased(Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}
 
 async def acquire_confirmation(table: Table, leases: Leases, wanted: Confirmation) -> Held[Confirmation] | Confirmation:
     """The lease of the email, if this request must send it, else what an earlier one has stored."""
-    stored = wanted
-    for slot in range(MOST_ASKERS if wanted.asker else 1):
-        stored = await table.put_once(CONFIRMATION, replace(wanted, slot=slot))
+    stored, places = wanted, [replace(wanted, slot=slot) for slot in range(MOST_ASKERS if wanted.asker else 1)]
+    if wanted.asker:
+        begun = await table.find_many([CONFIRMATION.item_key(place) for place in places], consistent=True)
+        places = [places[each.slot] for each in begun if each.asker == wanted.asker] or places
+    for place in places:
+        stored = await table.put_once(CONFIRMATION, place)
         if stored.sent is None and leases.is_free(stored):
             lease = await leases.acquire(stored)
             if lease is not None:

@@ -293,7 +293,7 @@ async def add_identity(
         values: dict[str, Any] = {"identities": changed.identities, "expires": None}
         if shown.method is SignInMethod.EMAIL:
             values |= proven(shown.label, unit.now)
-            changed = replace(changed, email=shown.label, email_confirmed=unit.now)
+            changed = replace(changed, email=shown.label, email_confirmed=unit.now, email_bounced=None)
         asks = () if by is None else (by,)
         writes = [*asks, put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
         try:

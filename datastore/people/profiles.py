@@ -72,6 +72,8 @@ class Profile(OfMember):
     """When the member confirmed `email` by the link sent to it, or by a token that says so."""
     email_pending: str | None = None
     """The keyed hash of the address that is to be confirmed."""
+    email_bounced: str | None = None
+    """The keyed hash of an address that was taken away. It comes back if the member sets or confirms it."""
     identities: tuple[str, ...] = ()
     """The keys of what the member signs in by (`datastore.people.identities`)."""
     expires: datetime | None = None
@@ -105,9 +107,9 @@ NO_EMAIL: Final[Mapping[str, None]] = {"email": None, "email_confirmed": None}
 """The values of a profile that has no address any more."""
 
 
-def proven(email: str, at: datetime) -> dict[str, str | datetime]:
+def proven(email: str, at: datetime) -> dict[str, str | datetime | None]:
     """The values of a profile with an address that was confirmed at a time."""
-    return {"email": email, "email_confirmed": at}
+    return {"email": email, "email_confirmed": at, "email_bounced": None}
 
 
 PROFILE = Entity(
@@ -169,9 +171,10 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], u
         raise NotFound from None
 
 
-async def remove_bounced_address(table: Table, profile: Profile, unit: UnitOfWork) -> bool:
+async def remove_bounced_address(table: Table, profile: Profile, hashed: str, unit: UnitOfWork) -> bool:
     """Take a profile's address away, so that nothing is sent until one is confirmed again. False if it has another."""
-    change = PROFILE.update(PROFILE.item_key(profile), values=NO_EMAIL, when=where(email=profile.email))
+    values = {**NO_EMAIL, "email_bounced": hashed}
+    change = PROFILE.update(PROFILE.item_key(profile), values=values, when=where(email=profile.email))
     occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}")
     try:
         await unit.apply(table, change, *occurrence)

@@ -24,6 +24,7 @@ from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import Confirmation
+from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, Refusal, Unavailable
 from datastore.values.seal import Seal
 from resolvers.live.background import Promised
@@ -108,9 +109,19 @@ Send = Callable[[Link, dict[str, Any]], _Sending]
 
 def email_hash(seal: Seal, email: str) -> str:
     """The keyed hash of an address, the same for all of its spellings."""
+    return _email_hashes(seal, email)[0]
+
+
+def has_bounced(seal: Seal, profile: Profile, email: str) -> bool:
+    """Whether this address was taken away from the profile because it bounced."""
+    return profile.email_bounced in _email_hashes(seal, email)
+
+
+def _email_hashes(seal: Seal, email: str) -> Sequence[str]:
+    """Under each of the secrets, the newest first."""
     name, _, domain = email.rpartition("@")
     ascii_domain = with_ascii_domain(f"@{domain}").lower()
-    return seal.keyed_hash("email address", f"{name.lower()}{ascii_domain}".encode()).hex()
+    return [each.hex() for each in seal.keyed_hashes("email address", f"{name.lower()}{ascii_domain}".encode())]
 
 
 class Confirmations:

@@ -42,11 +42,13 @@ async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
 
 @batched
 async def card_words(ctx: Context, cards: Sequence[visibility.ShownCard], /) -> list[visibility.ShownWord]:
-    """The words. Cards whose words are gone leave the queue, and are shown for the last time."""
-    keys = [(card.list, card.ordinal) for card in cards]
-    words = await ctx.services.get(VocabularyCache).words.load_many(keys)
-    await quizzes.drop_cards(ctx.table, [card for card, word in zip(cards, words, strict=True) if word is None])
-    return [visibility.show_own_word(key, word) for key, word in zip(keys, words, strict=True)]
+    """The words. Cards of deleted words or lists leave the queue, and are shown for the last time."""
+    keys, cache = [(card.list, card.ordinal) for card in cards], ctx.services.get(VocabularyCache)
+    words, lists = await asyncio.gather(cache.words.load_many(keys), cache.lists.load_many([key[0] for key in keys]))
+    # Words of a long list are still there for some time after it was deleted.
+    left = [word if visibility.show_list(ctx, each) else None for word, each in zip(words, lists, strict=True)]
+    await quizzes.drop_cards(ctx.table, [card for card, word in zip(cards, left, strict=True) if word is None])
+    return [visibility.show_own_word(key, word) for key, word in zip(keys, left, strict=True)]
 
 
 # ── answers ──

@@ -16,7 +16,7 @@ from datastore.values.seal import Seal
 from datastore.vocabulary import subscriptions as subscription_store
 from datastore.vocabulary.lists import WordList, read_list, read_lists
 from datastore.vocabulary.subscriptions import AddressClaim, CharacterSet, Subscription
-from resolvers.people.confirmations import Confirmations, Link, Purpose
+from resolvers.people.confirmations import Confirmations, Link, Purpose, has_bounced
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Context, Services
 from resolvers.vocabulary.cache import VocabularyCache, profile_screens
@@ -202,7 +202,7 @@ async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
         record = await _load_record(ctx.table, ctx.services.seal, address)
         if record is not None and record.user != member.id:
             claimed |= await _claim(ctx, record)
-    if profile is not None and profile.email is None:
+    if profile is not None and profile.email is None and not has_bounced(ctx.services.seal, profile, addresses[0]):
         await _give_address(ctx, addresses[0])
     return show_subscriptions(ctx, list(claimed.values()))
 

@@ -29,6 +29,7 @@ from resolvers.members.sign_in_codes import SignInCodes
 from resolvers.members.signing_in import Proof, SignedIn
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.challenges import require_solution
+from resolvers.people.confirmations import has_bounced
 from resolvers.people.identities import Members
 from resolvers.people.profile import parse_display_name
 from resolvers.requests.address_limits import AddressLimits
@@ -170,12 +171,12 @@ async def sign_in_by_provider(
 ) -> tuple[Session, str]:
     """A session for whoever signed in at the provider, then if it says so, on the service's own pages; and its token.
 
-    An address that the provider has verified is the member's, unless they have given another one themselves.
+    An address that the provider has verified is the member's, unless they have given another one, or it has bounced.
     """
     assert named.proven is not None  # noqa: S101 - what the ID token says
     user = await services.get(Members).make(named.proven, name=named.name, email=named.email)
     member, verified = await _read(services, user), named.verified_email
-    if verified is not None and member.email in (None, verified):
+    if verified is not None and member.email in (None, verified) and not has_bounced(services.seal, member, verified):
         member = await _with_address(services, member, verified)
     begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER, at)
     await go_on(services, visitor, member.user)

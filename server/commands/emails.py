@@ -11,6 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people import profiles as profile_store
+from resolvers.people.confirmations import email_hash
 from resolvers.requests.context import Services
 from resolvers.values.texts import is_email_address, with_ascii_domain
 from server import Failed
@@ -135,7 +136,7 @@ def bounced(
     Safe to run again. Exit code 1 if a line is not an address; the others are processed anyway.
     """
     addresses, wrong = _parse_addresses(read_text(file))
-    found = run_with_services(lambda services: _remove_addresses(services, addresses))
+    found = run_with_services(lambda services: remove_addresses(services, addresses))
     unknown = len(addresses - found.keys())
     out.print(f"Members without an address now: {sum(found.values()):,}. Addresses that belong to nobody: {unknown:,}.")
     for line in wrong[:_LINES_SHOWN]:
@@ -162,12 +163,15 @@ def _comparable(address: str) -> str:
     return with_ascii_domain(address.lower())
 
 
-async def _remove_addresses(services: Services, addresses: set[str]) -> dict[str, int]:
+async def remove_addresses(services: Services, addresses: set[str]) -> dict[str, int]:
     """How many members had each of these addresses."""
     found: dict[str, int] = {}
     unit = services.unit()
     async for _, profile in profile_store.listed_profiles(services.table):
         address = _comparable(profile.email or "")
-        if address in addresses and await profile_store.remove_bounced_address(services.table, profile, unit):
+        if address not in addresses:
+            continue
+        hashed = email_hash(services.seal, address)
+        if await profile_store.remove_bounced_address(services.table, profile, hashed, unit):
             found[address] = found.get(address, 0) + 1
     return found

@@ -301,6 +301,7 @@ class DailyRun:
             if isinstance(error, ListBroken):
                 return (None,)
             self._failed_draws.add(wanted)
+            self.summary.failed_for_now = True
             raise
         if word_list is not None and word_list.deleted_at is not None:
             self._deleted_lists.add(list_id)

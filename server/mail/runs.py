@@ -141,7 +141,7 @@ class EmailSchedule(TurnSchedule):
         super().__init__(services, settings, EMAILS, timedelta(minutes=minutes))
 
     async def send(self, emails: sending.Emails, _: str | None) -> None:
-        """The reminders first: they have a deadline."""
+        """The reminders first: they have a deadline. FailedForNow if a later run may send what this one could not."""
         reminders = await ReminderRun(emails).run()
         words = await DailyRun(emails).run()
         failed = words.failed + reminders.failed
@@ -149,6 +149,8 @@ class EmailSchedule(TurnSchedule):
             _log.info("emails sent", words=words.sent, reminders=reminders.sent, failed=failed)
         for reason in (*words.reasons, *reminders.reasons):
             _log.warning("an email was not sent", reason=reason)
+        if words.failed_for_now or reminders.failed_for_now:
+            raise sending.FailedForNow("some emails or words failed for now")
 
 
 # ── reminders ──

@@ -334,6 +334,8 @@ class SendingSummary:
 
     sent: int = 0
     failed: int = 0
+    failed_for_now: bool = False
+    """Whether something failed that may succeed soon."""
     reasons: list[str] = field(default_factory=list)
 
     async def send_all(
@@ -368,6 +370,7 @@ class SendingSummary:
         except (ServerUnreachable, LeaseLost):
             raise
         except (DynamoError, Refusal, SendingFailed) as error:
+            self.failed_for_now |= isinstance(error, DynamoError | Refusal | FailedForNow)
             self._add_failure(f"{user}: {error}")
         except Exception as error:
             log.exception("an email failed", user=user)

@@ -262,7 +262,7 @@ class Settings(BaseSettings):
     email_minutes: float | None = number(
         "Minutes between the service's own runs of `ringside emails`, by one process at a time.",
         default=None,
-        within=(1, 1440),
+        within=(1, 360),
         unit="minutes",
         shown="none: cron runs the command",
     )

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from datastore.dynamo import Table
+from datastore.vocabulary.lists import delete_list
 from datastore.vocabulary.quizzes import CARD, QUEUED_CARD, Card
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
@@ -122,21 +123,25 @@ async def test_words_that_a_member_cannot_see_are_not_reviewed(one_client: Clien
 
 
 async def test_cards_of_removed_words_stay_and_those_of_deleted_lists_go(one_client: Client) -> None:
-    """The queue answers in between."""
+    """The queue answers in between. Of a long list, words are left for some time after it was deleted."""
     now = stop_clock(one_client)
-    kept, gone = await known_list(one_client, "Kept", words=1), await known_list(one_client, "Gone", words=1)
+    kept, gone, long = [await known_list(one_client, name, words=1) for name in ("Kept", "Gone", "Long")]
     ada, editor = one_client.member("ada"), one_client.member("eve", Role.EDITOR)
-    (first,), (second,) = await word_ids(one_client, kept), await word_ids(one_client, gone)
-    for word in (first, second):
+    (first,), (second,), (third,) = [await word_ids(one_client, each) for each in (kept, gone, long)]
+    for word in (first, second, third):
         await ada.ask(REVIEW_WORD, input={"word": word, "grade": "AGAIN"})
     await editor.ask(REMOVE_WORD, input={"word": first})
     await editor.ask(DELETE_LIST, input={"list": gone})
+    await delete_list(ada.services.table, parse_node_key("WordList", long), long, ada.services.unit())
     now[0] += timedelta(minutes=2)
     list_id, _, ordinal = parse_node_key("Word", second).rpartition(".")
-    ada.services.get(VocabularyCache).words.forget((list_id, int(ordinal)))  # as after two seconds
-    assert sorted(await due(ada)) == sorted([first, second])
+    cache = ada.services.get(VocabularyCache)  # as after two seconds
+    cache.words.forget((list_id, int(ordinal)))
+    cache.lists.forget(parse_node_key("WordList", long))
+    assert sorted(await due(ada)) == sorted([first, second, third])
     assert await due(ada) == [first]
-    assert await ada.code(REVIEW_WORD, input={"word": second, "grade": "GOOD"}) == "NOT_FOUND"
+    for word in (second, third):
+        assert await ada.code(REVIEW_WORD, input={"word": word, "grade": "GOOD"}) == "NOT_FOUND"
     assert "code" not in await ada.ask(REVIEW_WORD, input={"word": first, "grade": "GOOD"})
 
 

@@ -388,6 +388,21 @@ async def test_no_member_keeps_another_from_confirming_their_address(mail: Maili
     assert await eves[0].ask("{ viewer { email } }") == {"email": None}
 
 
+async def test_a_member_whose_email_was_sent_gets_no_other_because_a_place_is_free_again(
+    one_mail: MailingService,
+) -> None:
+    """The email of a member who asked before was not sent in the end; its place is for a member who has none."""
+    table, bob = one_mail.client.services.table, one_mail.client.member("bob")
+    for member in (one_mail.client.member("eve"), bob):
+        assert "user" in await member.ask(UPDATE_PROFILE, input={"email": ADA})
+    [first] = [each async for each in table.scan(CONFIRMATION) if each.slot == 0]
+    await table.write(CONFIRMATION.delete(CONFIRMATION.item_key(first)))
+    assert "user" in await bob.ask(UPDATE_PROFILE, input={"email": ADA})
+    assert len(one_mail.mailbox.emails) == 2
+    assert "user" in await one_mail.client.member("ada").ask(UPDATE_PROFILE, input={"email": ADA})
+    assert sorted([each.slot async for each in table.scan(CONFIRMATION)]) == [0, 1]
+
+
 async def test_a_visitor_is_answered_before_an_email_is_sent(
     one_mail: MailingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

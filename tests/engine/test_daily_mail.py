@@ -310,7 +310,7 @@ async def test_one_failing_list_does_not_stop_the_others(one_table: Table, tmp_p
         done = await run(services, url)
     assert mailbox.recipients == ["ada@example.org"]
     assert sorted(done.failed_lists) == sorted([broken, miscounted])
-    assert (done.without_words, done.complete) == (2, False)
+    assert (done.without_words, done.complete, done.failed_for_now) == (2, False, False)
 
 
 async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_run(
@@ -338,6 +338,7 @@ async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_r
         done = await DailyRun(Emails(services, template(services), outbox), on=ON).run()
     assert outbox.recipients == ["bob@example.org"]
     assert (done.sent, done.failed, list(done.failed_lists), done.complete) == (1, 21, [busy], False)
+    assert done.failed_for_now
     assert attempts == 1  # each takes half a minute, for which all others would wait too
     again = await DailyRun(Emails(services, template(services), outbox), on=ON).run()
     assert (again.sent, again.already_sent, again.complete) == (21, 1, True)

@@ -18,7 +18,14 @@ from resolvers.values.node_ids import parse_node_key
 from server.mail.daily_run import DailyRun
 from server.mail.message import EmailTemplate, OtherEmails, Unsubscription
 from server.mail.runs import EmailSchedule, ReminderRun, turn
-from server.mail.sending import EmailRejected, Emails, LeasedTransport, ServerUnreachable
+from server.mail.sending import (
+    EmailRejected,
+    Emails,
+    FailedForNow,
+    LeasedTransport,
+    RejectedForNow,
+    ServerUnreachable,
+)
 from server.settings import Settings
 from tests.audits import breaches_in
 from tests.client import Client
@@ -300,6 +307,31 @@ async def test_a_run_that_was_cut_short_is_another_processs_at_once(
         with pytest.raises(ServerUnreachable):
             await process(one_client).run_if_due()
     assert not await process(one_client).run_if_due()
+
+
+async def test_an_email_that_fails_for_now_is_sent_a_quarter_of_an_hour_later(one_client: Client) -> None:
+    """However seldom emails are sent. One that is rejected for good waits until they are."""
+    now, outbox = [one_client.services.clock()], Outbox()
+
+    class Posted(EmailSchedule):
+        async def send(self, emails: Emails, due_at: str | None) -> None:
+            await super().send(replace(emails, transport=outbox), due_at)
+
+    ada = await wants(one_client, "ada")
+    await ada.ask(SUBSCRIBE, input={"list": await public_list(one_client)})
+    services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
+    schedule = Posted(services, Settings(secrets=("x" * 32,)), 360)
+    outbox.fails = lambda _: RejectedForNow("451 greylisted")
+    with pytest.raises(FailedForNow):
+        await schedule.run_if_due()
+    outbox.fails = lambda _: EmailRejected("550 no such mailbox")
+    for minutes, is_due in ((0, False), (15, True), (15, False)):
+        now[0] += timedelta(minutes=minutes)
+        assert await schedule.run_if_due() is is_due
+    outbox.fails = lambda _: None
+    now[0] += timedelta(hours=6)
+    assert await schedule.run_if_due()
+    assert outbox.recipients == ["ada@example.org"]
 
 
 async def test_a_killed_run_is_resumed_once_its_lease_has_lapsed(one_client: Client) -> None:

@@ -18,11 +18,12 @@ from structlog.testing import capture_logs
 from datastore.dynamo import Rates, Rejected, Table
 from datastore.members.sessions import begin_session, key_in, new_session
 from datastore.people.identities import SignInMethod, add_identity, of_address, of_issuer
-from datastore.people.profiles import read_profiles
+from datastore.people.profiles import read_profiles, set_email
 from resolvers.members.sessions import Sessions
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.auth.jwt_verification import FRESH_SECONDS
+from server.commands.emails import remove_addresses
 from server.settings import Settings
 from server.settings.values import parse_site_keys
 from tests.client import Client, serving
@@ -156,6 +157,25 @@ async def test_an_address_counts_if_the_provider_has_verified_it(browser: Browse
     assert [profiles[user].proven_email for user in (ada, eve)] == ["ada@example.org"] * 2
     assert await subscriptions_of(browser.client, ada) == []
     assert await subscriptions_of(browser.client, eve) == [(words, True)]
+
+
+async def test_an_address_that_bounced_is_not_given_back_by_the_provider(browser: Browser) -> None:
+    """It is the member's again once they set it themselves, and a sign-in then leaves it."""
+    services = browser.client.services
+
+    async def address() -> str | None:
+        await browser.sign_in()
+        viewer = await browser.client.ask("{ viewer { id email } }")
+        return str(viewer["email"]) if viewer["email"] else None
+
+    browser.provider.claims = {"email_verified": True}
+    assert await address() == "ada@example.org"
+    assert await remove_addresses(services, {"ada@example.org"}) == {"ada@example.org": 1}
+    assert await address() is None
+    user = parse_node_key("User", (await browser.client.ask(VIEWER))["id"])
+    assert await set_email(services.table, user, "ada@example.org", services.unit())
+    browser.provider.claims = {"email_verified": True, "email": "ada@work.example"}
+    assert await address() == "ada@example.org"
 
 
 async def test_a_sub_of_another_issuer_is_another_member(service: Client, browser: Browser) -> None:
