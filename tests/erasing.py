@@ -114,7 +114,7 @@ async def begin_erasure(services: Services, contributions: Contributions, member
     await services.table.transact(*erase_profile(profile, now, now + timedelta(days=1)))
     wanted = {"user": member, "contributions": contributions.value}
     new = Job(services.ids.next(now), ERASE_MEMBER, "somebody", now, input=wanted)
-    return await job_store.begin_job(services.table, new)
+    return await services.table.put_once(job_store.JOB, new)
 
 
 async def carried_out(services: Services, job: Job, write: int) -> bool:

@@ -108,12 +108,7 @@ def job_put(job: Job) -> Put:
     return JOB.put(job, when=absent())
 
 
-async def begin_job(table: Table, job: Job) -> Job:
-    """Begin a job unless one with its id exists; return the stored one."""
-    return await table.put_once(JOB, job)
-
-
-async def begin_job_once(table: Table, job: Job, answer: Any, unit: UnitOfWork, *writes: Write) -> None:
+async def begin_job(table: Table, job: Job, answer: Any, unit: UnitOfWork, *writes: Write) -> None:
     """Begin a new job together with other writes and the request's receipt."""
     try:
         await unit.transact(table, answer, job_put(job), *writes)

@@ -12,7 +12,7 @@ from datastore.people.imported import authors_with, become
 from datastore.people.profiles import Profile, read_profile
 from datastore.refusals import Conflict
 from resolvers.comments.writing import change_at, revised
-from resolvers.jobs.running import JobRun, begin_job_once, new_job
+from resolvers.jobs.running import JobRun, begin_job, new_job
 from resolvers.people.identities import Members
 from resolvers.requests.context import Context, Services
 
@@ -29,7 +29,7 @@ async def claim_comments(ctx: Context, /) -> Job:
         raise Conflict("You have confirmed no address: sign in by email, or confirm the one in your profile, first.")
     ctx.services.rates.hit(_RATE, "comments:claim", member.id)
     job = new_job(ctx, CLAIM_COMMENTS, {"user": member.id}, about=member.id)
-    return await begin_job_once(ctx, job)
+    return await begin_job(ctx, job)
 
 
 async def claim_comments_job(services: Services, run: JobRun) -> str:

@@ -19,7 +19,7 @@ from datastore.journal import webhooks as webhook_store
 from datastore.journal.webhooks import WebhookWithSecret
 from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
-from resolvers.jobs.running import JobRun, begin_job_once, new_job
+from resolvers.jobs.running import JobRun, begin_job, new_job
 from resolvers.loading import batched
 from resolvers.requests.context import Context, NodeOf, Role, Services
 from resolvers.values.node_ids import node_id
@@ -243,7 +243,7 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
     if since > ctx.now():
         raise InvalidInput("Name a time in the past.", path=("input", "since"))
     job = new_job(ctx, REDELIVER, {"webhook": webhook, "since": since.isoformat()})
-    return await begin_job_once(ctx, job, *ctx.unit.occurred(Kind.WEBHOOK_REDELIVERED, f"Webhook:{webhook}"))
+    return await begin_job(ctx, job, *ctx.unit.occurred(Kind.WEBHOOK_REDELIVERED, f"Webhook:{webhook}"))
 
 
 async def redeliver_job(services: Services, run: JobRun) -> str:

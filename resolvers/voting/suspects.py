@@ -25,7 +25,7 @@ from datastore.voting import suspects as store
 from datastore.voting.boards import MAIN
 from datastore.voting.contenders import read_contenders
 from datastore.voting.suspects import RankChange, Suspect, SuspectSearch
-from resolvers.jobs.running import JobRun, begin_job_once, found_job, new_job
+from resolvers.jobs.running import JobRun, begin_job, found_job, new_job
 from resolvers.requests.context import Context, Role, Services
 from resolvers.voting.suspect_search import NO_ENGINE
 from resolvers.voting.suspicion import MOST_PROBABLE
@@ -68,7 +68,7 @@ async def find_suspects(ctx: Context, /, *, board: str) -> Job:
         else:
             after = replace(before, job=job.id, version=before.version + 1)
         occurred = ctx.unit.occurred(Kind.SUSPECTS_SOUGHT, f"Board:{board}")
-        return await begin_job_once(ctx, job, store.search_put(after, before), *occurred)
+        return await begin_job(ctx, job, store.search_put(after, before), *occurred)
 
     return await optimistic(lambda: store.read_search(ctx.table, board), begin, idempotent=True)
 

@@ -20,7 +20,7 @@ from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_v
 from datastore.voting.suspects import PSEUDONYM, voter_of
 from datastore.voting.voiding import RESTORABLE, Voiding
 from datastore.voting.votes import read_latest_vote
-from resolvers.jobs.running import JobId, JobRun, begin_job_once, found_job, job_soon, new_job, shown_job
+from resolvers.jobs.running import JobId, JobRun, begin_job, found_job, job_soon, new_job, shown_job
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import AnyId, Context, Role, Services
 from resolvers.values.node_ids import parse_node_id
@@ -56,7 +56,7 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
         "actor": ctx.unit.actor or "",
     }
     new = new_job(ctx, VOID_VOTER, wanted, role=Role.EDITOR)
-    await job_store.begin_job_once(ctx.table, new, VoidedVotes(0, shown_job(new)), ctx.unit)
+    await job_store.begin_job(ctx.table, new, VoidedVotes(0, shown_job(new)), ctx.unit)
     job = await job_soon(ctx, new, void_voter_job)
     answer = VoidedVotes(job.done, job if job.is_running else None)
     await ctx.unit.replace_receipt(ctx.table, answer)
@@ -148,7 +148,7 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
         version = earlier.version + 1 if earlier else 1
         after = Voiding(board, digest, named, jobs, version, ctx.now() + RESTORABLE)
         occurred = ctx.unit.occurred(Kind.VOTERS_VOIDED, f"Board:{board}")
-        return await begin_job_once(ctx, job, store.voiding_put(after, earlier), *occurred)
+        return await begin_job(ctx, job, store.voiding_put(after, earlier), *occurred)
 
     return await optimistic(lambda: store.read_voiding(ctx.table, digest), begin, idempotent=True)
 
@@ -204,7 +204,7 @@ async def restore_voters(ctx: Context, /, *, job: JobId) -> Job:
         new = new_job(ctx, RESTORE_VOTERS, input_, role=Role.EDITOR)
         after = replace(voiding, jobs={**voiding.jobs, job: new.id}, version=voiding.version + 1)
         occurred = ctx.unit.occurred(Kind.VOTERS_RESTORED, f"Board:{voiding.board}")
-        return await begin_job_once(ctx, new, store.voiding_put(after, voiding), *occurred)
+        return await begin_job(ctx, new, store.voiding_put(after, voiding), *occurred)
 
     return await optimistic(lambda: store.voiding_by(ctx.table, job), begin, idempotent=True)
 

@@ -24,7 +24,7 @@ from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed
 from datastore.whole import layout
 from resolvers.comments import member_data as comments
-from resolvers.jobs.running import JobRun, begin_job_once, new_job
+from resolvers.jobs.running import JobRun, begin_job, new_job
 from resolvers.journal import occurrences as journal
 from resolvers.members import suspensions as members
 from resolvers.members.suspensions import LONGEST, refuse_admin
@@ -71,7 +71,7 @@ async def take_back(ctx: Context, /, *, user: UserId, since: datetime | None = N
         await refuse_admin(ctx, member, "Only an admin can take back an admin's contributions.")
     wanted = TakingBack(member.user, since, frozenset(parts), ctx.unit.actor)
     occurred = ctx.unit.occurred(Kind.MEMBER_TAKEN_BACK, f"User:{member.user}")
-    return await begin_job_once(ctx, new_job(ctx, TAKE_BACK, wanted.as_input(), role=Role.MODERATOR), *occurred)
+    return await begin_job(ctx, new_job(ctx, TAKE_BACK, wanted.as_input(), role=Role.MODERATOR), *occurred)
 
 
 async def take_back_job(services: Services, run: JobRun) -> str:
@@ -111,7 +111,7 @@ async def _begin(ctx: Context, member: Profile, contributions: Contributions) ->
     address = await address_of_nobody(ctx.table, member, ctx.now())
     erased = erase_profile(member, ctx.now(), await _refused_until(ctx, member.user), address)
     occurred = ctx.unit.occurred(Kind.MEMBER_ERASED, f"User:{member.user}")
-    answer = await begin_job_once(ctx, job, job_store.job_put(again), *erased, *occurred)
+    answer = await begin_job(ctx, job, job_store.job_put(again), *erased, *occurred)
     ctx.services.get(Members).forget(map(IdentityKey.parse, member.identities))
     ctx.services.profiles.forget(member.user)
     return answer

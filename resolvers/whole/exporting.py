@@ -21,7 +21,7 @@ from datastore.members import exports as export_store
 from datastore.members.exports import PIECE_BYTES, Export, ExportPiece
 from datastore.people.member_items import read_member
 from datastore.refusals import NotAllowed
-from resolvers.jobs.running import JobRun, begin_job_once, new_job
+from resolvers.jobs.running import JobRun, begin_job, new_job
 from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Role, Services, UserId
 from resolvers.values.texts import camel_case
@@ -56,7 +56,7 @@ async def export_member(ctx: Context, /, *, user: UserId) -> MemberExport:
     job = new_job(ctx, EXPORT_MEMBER, {"user": member.user}, about=member.user)
     token = ctx.services.seal.sign_text(PURPOSE, job.id.encode())
     answer = MemberExport(job, f"{ctx.services.policy.public_url.rstrip('/')}{PATH}?token={token}")
-    await begin_job_once(ctx, job, *occurred, answer=answer)
+    await begin_job(ctx, job, *occurred, answer=answer)
     return answer
 
 

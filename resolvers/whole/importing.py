@@ -126,7 +126,7 @@ async def _import(ctx: Context, what: str, into: str, text: str, *, dry_run: boo
         return Imported(len(found.missing), problems, None)
     new = new_job(ctx, IMPORT_TEXT, {"what": what, "into": into, "actor": ctx.unit.actor or ""})
     await job_store.store_text(ctx.table, new.id, text, ctx.now() + job_store.LIFETIME)
-    await job_store.begin_job_once(ctx.table, new, Imported(0, problems, shown_job(new)), ctx.unit)
+    await job_store.begin_job(ctx.table, new, Imported(0, problems, shown_job(new)), ctx.unit)
     job = await job_soon(ctx, new, import_text_job)
     answer = Imported(job.done, problems, job if job.is_running else None)
     await ctx.unit.replace_receipt(ctx.table, answer)

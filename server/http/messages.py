@@ -333,8 +333,7 @@ async def compress(response: Response, headers: RawHeaders) -> None:
 
 
 def _gzip(body: bytes) -> bytes:
-    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, _GZIP)
-    return compressor.compress(body) + compressor.flush()
+    return zlib.compress(body, LEVEL, _GZIP)
 
 
 @remembered(64)

@@ -361,7 +361,7 @@ class World:
         for name, role in (("job", None), ("editors job", Role.EDITOR)):
             now = services.clock()
             begun = job_store.Job(services.ids.next(now), "NOTHING", starter, now, role=role, total=1)
-            job = await job_store.begin_job(services.table, begun)
+            job = await services.table.put_once(job_store.JOB, begun)
             lease = await services.leases.acquire(job)
             assert lease is not None
             await job_store.finish_job(lease, JobState.DONE, now, "Nothing was to be done.")

@@ -30,7 +30,7 @@ VOID_AS_JOB = VOID_VOTER.replace("votesRemoved", "votesRemoved job { id }")
 
 async def begun(services: Services, kind: str = "TEST", **given: str) -> Job:
     now = services.clock()
-    return await job_store.begin_job(services.table, Job(services.ids.next(now), kind, "somebody", now, input=given))
+    return await services.table.put_once(job_store.JOB, Job(services.ids.next(now), kind, "somebody", now, input=given))
 
 
 def runner_of(services: Services) -> tuple[JobRunner, Services]:

@@ -275,7 +275,7 @@ async def test_an_export_that_was_killed_is_complete_when_it_is_resumed(
     services, now = one_client.services, utc_now()
     services.get(JobRunner).start({})
     token_job = job_store.Job(services.ids.next(now), EXPORT_MEMBER, "somebody", now, input={"user": "eve"})
-    job = await job_store.begin_job(services.table, token_job)
+    job = await services.table.put_once(job_store.JOB, token_job)
     run = await run_of(services, job)
     with killed_at(services.table, write), pytest.raises(Killed):
         await JOB_KINDS[EXPORT_MEMBER](services, run)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import Table
-from datastore.jobs.jobs import JOB, TEXT_PIECE, Job, JobState, begin_job, read_text, store_text
+from datastore.jobs.jobs import JOB, TEXT_PIECE, Job, JobState, read_text, store_text
 from datastore.voting.boards import MAIN
 from resolvers.jobs.running import JobRunner
 from resolvers.requests.context import Role, utc_now
@@ -202,7 +202,9 @@ async def test_an_import_that_was_killed_at_any_of_its_writes_ends_as_done(one_c
     while killed:
         now, killed = utc_now(), False
         input_ = {"what": "contenders", "into": MAIN, "actor": ""}
-        job = await begin_job(services.table, Job(services.ids.next(now), IMPORT_TEXT, "somebody", now, input=input_))
+        job = await services.table.put_once(
+            JOB, Job(services.ids.next(now), IMPORT_TEXT, "somebody", now, input=input_)
+        )
         await store_text(services.table, job.id, f"name\nMask {write}\nBelt {write}\n", now + timedelta(days=1))
         run = await run_of(services, job)
         with killed_at(services.table, write):

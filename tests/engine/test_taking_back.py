@@ -314,7 +314,7 @@ async def _job(services: Services, parts: frozenset[Part]) -> job_store.Job:
     now = services.clock()
     wanted = TakingBack("eve", None, parts, None).as_input()
     job = job_store.Job(services.ids.next(now), TAKING_BACK_JOB, "somebody", now, input=wanted)
-    return await job_store.begin_job(services.table, job)
+    return await services.table.put_once(job_store.JOB, job)
 
 
 @pytest.mark.soak
