@@ -90,8 +90,7 @@ class Settings(BaseSettings):
         setting(
             f"Up to four secrets, comma-separated, each of {MIN_SECRET_LENGTH} characters or more. The first one signs "
             "cookies, ballots, cursors and development tokens; what any of them has signed is accepted.",
-            write="the output of `openssl rand -base64 48`; keep the old one after a comma until all it signed "
-            "has expired",
+            write="the output of `openssl rand -base64 48`; keep the old one after a comma, unless it was stolen",
             default=(),
             shown="generated once in `RINGSIDE_DATA` if embedded; otherwise required",
         )
