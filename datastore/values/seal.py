@@ -4,7 +4,7 @@
 
 Each purpose and size has a key of its own, derived from the secret, so a ballot is not valid as a cookie. The payload
 is signed, not encrypted. The first secret signs, and all of them are accepted. To rotate, add one at the end, and move
-it to the front once all processes accept it. What a keyed hash is looked up by never expires, so the old ones are kept.
+it to the front once all processes accept it. What a keyed hash finds never expires, so old secrets stay.
 """
 
 import hmac
