@@ -280,7 +280,8 @@ class Settings(BaseSettings):
         write="the path of a folder with templates such as daily-word.html",
     )
     public_url: Annotated[str, pydantic.AfterValidator(values.parse_public_address)] = setting(
-        "The service's public address. The links in emails start with it.",
+        "The address at which browsers reach the service. Links in emails, the provider's redirect, and the `aud` of "
+        "sites' tokens are made of it; its host is allowed, and its pages count as the service's own.",
         write="an address such as https://api.example.com",
         default="http://127.0.0.1:8000",
         shown="`http://127.0.0.1:8000`; of `ringside serve`, the address that it listens on",
