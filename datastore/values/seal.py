@@ -3,8 +3,8 @@
     key id (1) · payload · HMAC-SHA256 of both, cut to `size`
 
 Each purpose and size has a key of its own, derived from the secret, so a ballot is not valid as a cookie. The payload
-is signed, not encrypted. The first secret signs, and all of them are accepted. To rotate, add one at the end, move it
-to the front once all processes accept it, and drop the last once everything it signed has expired.
+is signed, not encrypted. The first secret signs, and all of them are accepted. To rotate, add one at the end, and move
+it to the front once all processes accept it. What a keyed hash finds never expires, so old secrets stay.
 """
 
 import hmac
