@@ -24,14 +24,17 @@ A variable that is a list or an object counts 2 for each of its values but ten, 
 converts it, which takes longer than answering a field.
 
 As sizes, variables count as graphql-core coerces them: an absent one has its default, and 100.0 is 100. A value that is
-no size counts as the largest page. Fields of the introspection count once, because their depth has a limit of its own.
+no size counts as the largest page. Fields of the introspection count once: they have a sum of their own, in which lists
+are as long as this schema's are on average.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
+from math import ceil
 from typing import Any, NamedTuple, TypeAlias
 
 import graphql
@@ -89,6 +92,8 @@ class Limits:
     depth: int = 16
     introspection_depth: int = 20
     complexity: int = 10_000
+    introspection: int = 500_000
+    """The introspection of GraphiQL, with all of its options, counts some 200,000."""
     named: int = MOST_NAMED
     values: int = MOST_VALUES
 
@@ -349,9 +354,11 @@ class Cost:
         schema: graphql.GraphQLSchema,
         operation: graphql.OperationDefinitionNode,
         fragments: Mapping[str, graphql.FragmentDefinitionNode],
+        sizes: Mapping[str, int] | None = None,
     ) -> None:
         self._schema = schema
         self._fragments = fragments
+        self._sizes = sizes or {}
         self._defaults = {
             definition.variable.name.value: _literal(definition.default_value)
             for definition in operation.variable_definitions or ()
@@ -455,7 +462,9 @@ class Cost:
     def _factor(self, node: graphql.FieldNode, definition: graphql.GraphQLField, parent: Any) -> int | _Size:
         """How many objects a field may answer."""
         type_name = graphql.get_named_type(definition.type).name
-        if type_name.startswith("__") or _is_connection(parent.name):
+        if type_name.startswith("__"):
+            return self._sizes.get(node.name.value, 1)
+        if _is_connection(parent.name):
             return 1
         if _is_connection(type_name) or not definition.args.keys().isdisjoint(_PAGE_ARGUMENTS):
             return self._size(node, definition, _PAGE_ARGUMENTS, PAGE_SIZE)
@@ -481,6 +490,34 @@ class Cost:
             else:
                 constant = max(constant, _objects(otherwise if value is None else _literal(value)))
         return _Size(constant, variables, default) if variables else constant or default
+
+
+def check_introspection(
+    schema: graphql.GraphQLSchema,
+    operation: graphql.OperationDefinitionNode,
+    fragments: Mapping[str, graphql.FragmentDefinitionNode],
+    limits: Limits,
+) -> None:
+    """After validation: graphql-core answers these fields at once, while everything else waits."""
+    asked = Cost(schema, operation, fragments, _introspection_sizes(schema))({})
+    if asked > limits.introspection:
+        raise LimitExceeded("fields of the introspection", asked, limits.introspection)
+
+
+@lru_cache(maxsize=1)
+def _introspection_sizes(schema: graphql.GraphQLSchema) -> dict[str, int]:
+    """How long the lists of the introspection are: of all types, and on average of a type that has such a list."""
+    types = list(schema.type_map.values())
+    fields = [type_.fields for type_ in types if graphql.is_object_type(type_) or graphql.is_interface_type(type_)]
+    lists = {
+        "fields": fields,
+        "args": [field.args for fields_ in fields for field in fields_.values()],
+        "inputFields": [type_.fields for type_ in types if graphql.is_input_object_type(type_)],
+        "enumValues": [type_.values for type_ in types if graphql.is_enum_type(type_)],
+        "possibleTypes": [schema.get_possible_types(type_) for type_ in types if graphql.is_abstract_type(type_)],
+    }
+    averages = {name: ceil(sum(map(len, found)) / max(1, len(found))) for name, found in lists.items()}
+    return {"types": len(types), "directives": len(schema.directives), **averages}
 
 
 def _is_large(schema: graphql.GraphQLSchema, type_node: graphql.TypeNode) -> bool:

@@ -23,7 +23,7 @@ from datastore.refusals import Overloaded
 from resolvers.requests.context import Context, Kind, Role, Services, Viewer
 from resolvers.values.network_addresses import network
 from server.auth.identification import Identification, RawHeaders
-from server.execution.answers import Answer, OutOfTime, format_error, run, subscribe
+from server.execution.answers import LARGEST_ANSWER, Answer, OutOfTime, format_error, run, subscribe
 from server.execution.documents import Documents, GraphQLRequest, Operation, Turns
 from server.execution.limits import LimitExceeded
 from server.settings import Introspection, Settings
@@ -330,7 +330,7 @@ class Pipeline:
         """The operation's answer, made in a turn if it is dear."""
         caller = await self.dear.take_turn(budget.callers) if request.complexity >= DEAR else None
         try:
-            return await run(
+            answer = await run(
                 operation,
                 request.variables,
                 ctx,
@@ -339,6 +339,7 @@ class Pipeline:
                 fell_back=self.metrics.fell_back,
                 begin_again=self._begin_again,
             )
+            return answer.within(LARGEST_ANSWER) if request.complexity >= DEAR else answer
         finally:
             if caller is not None:
                 self.dear.end_turn(caller)

@@ -29,6 +29,7 @@ from server.http import pipeline
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.command import ROOT
+from tests.comments import post as post_comment
 from tests.npm import FOLDER, node_with
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, RECORD_QUIZ
 from tests.query_bombs import QUERY_BOMBS
@@ -612,6 +613,34 @@ async def test_an_object_that_is_asked_for_twice_is_read_once(one_client: Client
         answer = await one_client.ask("query ($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=[event, unknown] * 50)
     assert answer == [{"id": event}, None] * 50
     assert spent.calls <= 4
+
+
+async def test_an_id_that_cannot_be_read_is_the_error_of_its_entry(one_client: Client) -> None:
+    """By graphql-core as by the compiled code, which answers from the second use on."""
+    event = (await EventEditor(one_client).event())["id"]
+    body = {
+        "query": "query ($ids: [ID!]!) { viewer { id } nodes(ids: $ids) { id } }",
+        "variables": {"ids": [event, "x"]},
+    }
+    for _ in range(3):
+        answer = (await one_client.http.post("/graphql", json=body)).json()
+        assert answer["data"] == {"viewer": None, "nodes": [{"id": event}, None]}
+        [error] = answer["errors"]
+        assert (error["path"], error["extensions"]["code"]) == (["nodes", 1], "BAD_USER_INPUT")
+
+
+async def test_an_answer_that_has_one_long_text_many_times_is_refused(one_client: Client) -> None:
+    """A kilobyte asked for hundreds of megabytes: one text under many aliases, of each of many comments."""
+    ada = one_client.member("ada")
+    for _ in range(45):
+        await post_comment(ada, body="x" * 10_000, product="long")
+    query = '{ comments(product: "long", first: 100) { nodes { body %s } } }'
+    many = {"query": query % " ".join(f"b{n}: body" for n in range(38))}
+    refused = (await one_client.http.post("/graphql", json=many)).json()
+    assert refused["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+    assert refused["errors"][0]["message"].startswith("This answer would have more than 16,777,216 letters.")
+    once = (await one_client.http.post("/graphql", json={"query": query % "id"})).json()
+    assert len(once["data"]["comments"]["nodes"]) == 45
 
 
 @pytest.mark.parametrize("kind", ["Board", "League"])
