@@ -33,7 +33,7 @@ _QUERY_CODES = {"INVALID_INPUT": "BAD_USER_INPUT"}
 
 
 LARGEST_ANSWER = 16 * 2**20
-"""Letters of all texts in the answer of a dear operation. A cheap one has no room for as many."""
+"""Letters of all texts in an answer."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,10 @@ class Answer:
         return any(error.get("extensions", {}).get("code") == Overloaded.code for error in self.errors)
 
     def within(self, most: int) -> "Answer":
-        """This answer, or that it has more letters: a text may be selected many times, and is sent each time."""
+        """This answer, or that it has more letters: a text may be selected many times, and is sent each time.
+
+        The answers of dear operations are measured: a cheap one has no room for as many.
+        """
         letters, pending = 0, [self.data]
         while pending and letters <= most:
             value: Any = pending.pop()
@@ -83,7 +86,7 @@ class Answer:
                 pending += value
         if letters <= most:
             return self
-        message = f"This answer would have more than {most:,} letters. Ask for less, or send several requests."
+        message = f"The answer has more than {most:,} letters, so it is not sent. Ask for less at once."
         return Answer(errors=[format_error(graphql.GraphQLError(message))])
 
     def body(self) -> dict[str, Any]:

@@ -24,17 +24,15 @@ A variable that is a list or an object counts 2 for each of its values but ten, 
 converts it, which takes longer than answering a field.
 
 As sizes, variables count as graphql-core coerces them: an absent one has its default, and 100.0 is 100. A value that is
-no size counts as the largest page. Fields of the introspection count once: they have a sum of their own, in which lists
-are as long as this schema's are on average.
+no size counts as the largest page. Fields of the introspection count once: they are counted by themselves, exactly.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
-from math import ceil
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 import graphql
@@ -92,8 +90,8 @@ class Limits:
     depth: int = 16
     introspection_depth: int = 20
     complexity: int = 10_000
-    introspection: int = 500_000
-    """The introspection of GraphiQL, with all of its options, counts some 200,000."""
+    introspection: int = 80_000
+    """Fields in its answer: GraphiQL's, with all of its options, has some 20,000."""
     named: int = MOST_NAMED
     values: int = MOST_VALUES
 
@@ -228,6 +226,71 @@ def check_depth(
             raise LimitExceeded("levels of fields", levels, limit)
 
 
+# ── introspection ──
+# graphql-core answers it at once, while everything else waits. The schema is known, so its fields are counted exactly:
+# what is selected of an object counts the same wherever the two meet again, and is counted once.
+
+
+def check_introspection(
+    schema: graphql.GraphQLSchema,
+    operation: graphql.OperationDefinitionNode,
+    fragments: Mapping[str, graphql.FragmentDefinitionNode],
+    limits: Limits,
+) -> None:
+    """After validation: how many fields of the schema's own types an answer has, as if no directive left any out."""
+    try:
+        counting = _Introspected(schema, fragments, limits.introspection)
+        counting.count(operation.selection_set, schema.get_root_type(operation.operation), None)
+    except OverflowError:
+        counted = f"more than {limits.introspection}"
+        raise LimitExceeded("fields of the introspection", counted, limits.introspection) from None
+
+
+class _Introspected:
+    """Counts the fields of selections of a schema; OverflowError above `most`."""
+
+    def __init__(
+        self, schema: graphql.GraphQLSchema, fragments: Mapping[str, graphql.FragmentDefinitionNode], most: int
+    ) -> None:
+        self._fragments = fragments
+        self._most = most
+        self._info = SimpleNamespace(schema=schema)
+        self._counts: dict[tuple[int, int], int] = {}
+
+    def count(self, selection_set: graphql.SelectionSetNode, parent: Any, source: Any) -> int:
+        key = id(selection_set), id(source[-1] if isinstance(source, tuple) else source)  # a field comes with its name
+        if key not in self._counts:
+            total = sum(self._of(node, parent, source) for node in selection_set.selections)
+            if total > self._most:
+                raise OverflowError
+            self._counts[key] = total
+        return self._counts[key]
+
+    def _of(self, node: Any, parent: Any, source: Any) -> int:
+        if not isinstance(node, graphql.FieldNode):
+            fragment = self._fragments[node.name.value] if isinstance(node, graphql.FragmentSpreadNode) else node
+            return self.count(fragment.selection_set, parent, source)
+        field: Any = self._info.schema.get_field(parent, node.name.value)
+        inner, type_ = node.selection_set, graphql.get_named_type(field.type)
+        if inner is None or not type_.name.startswith("__"):
+            return 1  # and what is no introspection counts in the complexity
+        return 1 + sum(self.count(inner, type_, each) for each in self._objects(node, field, source))
+
+    def _objects(self, node: graphql.FieldNode, field: graphql.GraphQLField, source: Any) -> Iterable[Any]:
+        """What a field answers: with all that is deprecated, and for a type that a variable names all types."""
+        if node.name.value == "__type":
+            named = [
+                each.value.value for each in node.arguments or () if isinstance(each.value, graphql.StringValueNode)
+            ]
+            types = self._info.schema.type_map
+            return [types[name] for name in named if name in types] if named else types.values()
+        given = {"includeDeprecated": True} if "includeDeprecated" in field.args else {}
+        found: Any = field.resolve and field.resolve(source, self._info, **given)
+        if found is None:
+            return ()
+        return found if isinstance(found, Iterable) else [found]
+
+
 # ── named objects ──
 # The objects that an operation names in lists, such as `nodes(ids:)`, to have them read.
 #
@@ -354,11 +417,9 @@ class Cost:
         schema: graphql.GraphQLSchema,
         operation: graphql.OperationDefinitionNode,
         fragments: Mapping[str, graphql.FragmentDefinitionNode],
-        sizes: Mapping[str, int] | None = None,
     ) -> None:
         self._schema = schema
         self._fragments = fragments
-        self._sizes = sizes or {}
         self._defaults = {
             definition.variable.name.value: _literal(definition.default_value)
             for definition in operation.variable_definitions or ()
@@ -462,9 +523,7 @@ class Cost:
     def _factor(self, node: graphql.FieldNode, definition: graphql.GraphQLField, parent: Any) -> int | _Size:
         """How many objects a field may answer."""
         type_name = graphql.get_named_type(definition.type).name
-        if type_name.startswith("__"):
-            return self._sizes.get(node.name.value, 1)
-        if _is_connection(parent.name):
+        if type_name.startswith("__") or _is_connection(parent.name):
             return 1
         if _is_connection(type_name) or not definition.args.keys().isdisjoint(_PAGE_ARGUMENTS):
             return self._size(node, definition, _PAGE_ARGUMENTS, PAGE_SIZE)
@@ -490,34 +549,6 @@ class Cost:
             else:
                 constant = max(constant, _objects(otherwise if value is None else _literal(value)))
         return _Size(constant, variables, default) if variables else constant or default
-
-
-def check_introspection(
-    schema: graphql.GraphQLSchema,
-    operation: graphql.OperationDefinitionNode,
-    fragments: Mapping[str, graphql.FragmentDefinitionNode],
-    limits: Limits,
-) -> None:
-    """After validation: graphql-core answers these fields at once, while everything else waits."""
-    asked = Cost(schema, operation, fragments, _introspection_sizes(schema))({})
-    if asked > limits.introspection:
-        raise LimitExceeded("fields of the introspection", asked, limits.introspection)
-
-
-@lru_cache(maxsize=1)
-def _introspection_sizes(schema: graphql.GraphQLSchema) -> dict[str, int]:
-    """How long the lists of the introspection are: of all types, and on average of a type that has such a list."""
-    types = list(schema.type_map.values())
-    fields = [type_.fields for type_ in types if graphql.is_object_type(type_) or graphql.is_interface_type(type_)]
-    lists = {
-        "fields": fields,
-        "args": [field.args for fields_ in fields for field in fields_.values()],
-        "inputFields": [type_.fields for type_ in types if graphql.is_input_object_type(type_)],
-        "enumValues": [type_.values for type_ in types if graphql.is_enum_type(type_)],
-        "possibleTypes": [schema.get_possible_types(type_) for type_ in types if graphql.is_abstract_type(type_)],
-    }
-    averages = {name: ceil(sum(map(len, found)) / max(1, len(found))) for name, found in lists.items()}
-    return {"types": len(types), "directives": len(schema.directives), **averages}
 
 
 def _is_large(schema: graphql.GraphQLSchema, type_node: graphql.TypeNode) -> bool:

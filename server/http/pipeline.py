@@ -363,9 +363,13 @@ class Pipeline:
             begin=partial(self._begin_again, ctx),
             fell_back=self.metrics.fell_back,
         )
-        return answers if isinstance(answers, Answer) else self._counted(answers, ctx.address)
+        if isinstance(answers, Answer):
+            return answers
+        return self._counted(answers, ctx.address, LARGEST_ANSWER if request.complexity >= DEAR else None)
 
-    async def _counted(self, answers: AsyncGenerator[Answer, None], address: str) -> AsyncGenerator[Answer, None]:
+    async def _counted(
+        self, answers: AsyncGenerator[Answer, None], address: str, most: int | None
+    ) -> AsyncGenerator[Answer, None]:
         async with aclosing(answers):
             with ExitStack() as stack:
                 try:
@@ -376,7 +380,7 @@ class Pipeline:
                 self.metrics.subscriptions.inc()
                 stack.callback(self.metrics.subscriptions.dec)
                 async for answer in answers:
-                    yield answer
+                    yield answer if most is None else answer.within(most)
 
 
 _OUTCOMES = {"INTERNAL": Outcome.FAILED, "OVERLOADED": Outcome.OVERLOADED, "UNAVAILABLE": Outcome.UNAVAILABLE}

@@ -399,7 +399,7 @@ class Settings(BaseSettings):
     )
     max_complexity: int = number(
         "Fields that one operation may ask for, each counted once per object it is read from. The elements ask for up "
-        "to 3,000, the admin pages for up to 9,000: with less they are refused.",
+        "to 3,500, the admin pages for up to 9,000: with less they are refused.",
         default=10_000,
         within=(100, 1_000_000),
     )

@@ -364,6 +364,9 @@ async def test_a_stream_begins_at_the_moment_when_a_page_was_read(one_client: Cl
     await post(ada, body="next")
     assert [body for _, body in await waiting] == ["next"]
     await stream.aclose()
+    stream = watch(one_client, after="0001-01-01T00:00:00Z")
+    assert [body for _, body in await taken(stream, 2)] == ["before", "late"]
+    await stream.aclose()
     for wrong in ("2026-01-01T00:00:00", "now"):
         with pytest.raises(InvalidInput):
             await anext(watch(one_client, after=wrong))

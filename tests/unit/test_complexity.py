@@ -233,7 +233,7 @@ fragment F on __Type { fields { name description isDeprecated deprecationReason 
 def test_an_introspection_that_asks_many_times_is_refused() -> None:
     """Its aliases are few, and its fields count once in the complexity; answering it took most of a minute."""
     schemas, types = (" ".join(f"{name}{n}: {rest}" for n in range(20)) for name, rest in ASKED)
-    with pytest.raises(InvalidOperation, match="fields of the introspection: 4"):
+    with pytest.raises(InvalidOperation, match="fields of the introspection: more than 80000"):
         Documents(schema._schema).operation(GraphQLRequest(INTROSPECTION % (schemas, types)), introspection=True)
     whole = get_introspection_query(
         specified_by_url=True, directive_is_repeatable=True, schema_description=True, input_value_deprecation=True
