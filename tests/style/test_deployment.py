@@ -260,6 +260,12 @@ def test_the_units_run_as_one_user_with_the_same_restrictions() -> None:
     assert int(timeout[0]) > GRACE_SECONDS
 
 
+def test_the_units_leave_visible_what_the_alerts_about_the_process_need() -> None:
+    """`ProcSubset` hides /proc/stat, without which prometheus_client exposes nothing of the process."""
+    assert "process_open_fds" in (DEPLOY / "prometheus/alerts.yaml").read_text(encoding="utf-8")
+    assert not [unit.name for unit in UNITS if "ProcSubset=pid" in unit.read_text(encoding="utf-8")]
+
+
 def test_the_daily_unit_does_not_start_a_service_that_was_stopped() -> None:
     """It needs the service's engine, but a service that an operator has stopped stays so."""
     unit, *_ = (DEPLOY / "systemd" / "ringside-daily.service").read_text(encoding="utf-8").partition("[Service]")
