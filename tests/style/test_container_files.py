@@ -108,7 +108,10 @@ def test_what_is_copied_is_not_ignored() -> None:
 
 
 def test_compose_starts_the_service_after_its_table() -> None:
-    """Read-only, without capabilities, on loopback; the engine, which takes any credentials, has no port outside."""
+    """Read-only, without capabilities, on loopback; the engine, which takes any credentials, has no port outside.
+
+    After a reboot Docker starts what has a policy, in any order: the service needs the engine, and the table is there.
+    """
     services = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
     service, table, engine = services["ringside"], services["table"], services["dynamodb"]
     for container in (service, table):
@@ -119,6 +122,7 @@ def test_compose_starts_the_service_after_its_table() -> None:
     assert table["depends_on"]["dynamodb"]["condition"] == "service_healthy"
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     assert "ports" not in engine
+    assert [each.get("restart") for each in (service, table, engine)] == ["unless-stopped", None, "unless-stopped"]
     assert int(service["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
 
 
