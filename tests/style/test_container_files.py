@@ -143,6 +143,14 @@ def test_compose_runs_the_embedded_engine_with_a_volume_and_scheduled_backups() 
     assert int(service["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
 
 
+def test_what_the_guide_copies_out_of_the_volume_is_not_committed() -> None:
+    """And the second copy of a folder is put where the first one is, not into it."""
+    guide = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    copies = dict(re.findall(r"compose\.embedded\.yaml cp ringside:(\S+) \./(\S+)", guide))
+    assert copies == {"/data/backups/.": "backups", "/data/secret": "secret"}
+    assert {"/backups/", "/secret"} <= set((ROOT / ".gitignore").read_text(encoding="utf-8").split())
+
+
 @pytest.mark.parametrize("name", ["compose.yaml", "compose.embedded.yaml"])
 def test_a_compose_file_fits_the_specification(name: str) -> None:
     """With the schema that check-jsonschema brings."""
