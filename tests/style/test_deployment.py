@@ -107,6 +107,17 @@ def test_ecs_runs_the_image_as_it_should_be_run() -> None:
     assert parts["JobsRole"]["Properties"]["ManagedPolicyArns"] == ["JobsPolicy"]
 
 
+def test_ecs_hides_what_is_for_operators_if_it_knows_the_listener() -> None:
+    """A load balancer passes on all paths otherwise; the guide's nginx hides the same ones."""
+    loaded = template("ecs.cloudformation.yaml")
+    rule = loaded["Resources"]["HiddenPaths"]
+    (condition,), (action,) = rule["Properties"]["Conditions"], rule["Properties"]["Actions"]
+    assert (rule["Condition"], loaded["Parameters"]["Listener"]["Default"]) == ("HasListener", "")
+    assert action == {"Type": "fixed-response", "FixedResponseConfig": {"StatusCode": "404"}}
+    nginx = (DEPLOY.parent / "docs/deployment.md").read_text(encoding="utf-8")
+    assert f"^/({'|'.join(condition['PathPatternConfig']['Values']).replace('/', '')})$ {{ return 404; }}" in nginx
+
+
 def test_both_tasks_of_ecs_have_the_mail_server_and_the_sender() -> None:
     """The service sends the emails that confirm an address, and the daily task all others."""
     loaded = template("ecs.cloudformation.yaml")
