@@ -16,6 +16,7 @@ from resolvers.requests.context import Role, Services
 from server.app import application
 from server.auth.tokens import mint
 from server.settings import Settings
+from server.telemetry import Outcome
 from tests.members import introduce
 from tests.waiting import caught_up
 
@@ -122,6 +123,12 @@ class Client:
             raise UnexpectedErrors(body["errors"])
         data = body["data"]
         return next(iter(data.values())) if len(data) == 1 else data
+
+    async def counted(self, outcome: Outcome) -> int:
+        """How many requests have ended so, as the service's metrics tell it."""
+        lines = (await self.http.get("/metrics")).text.splitlines()
+        ended = [line for line in lines if line.startswith("ringside_requests_total{") and f'"{outcome}"' in line]
+        return sum(int(float(line.rpartition(" ")[2])) for line in ended)
 
     async def code(self, query: str, **variables: Any) -> str:
         """The code of the answer's first error, or of its refusal."""

@@ -288,6 +288,8 @@ class Context:
     """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
     refused: bool = False
     """Whether a mutation of the request was refused."""
+    table_failure: str = ""
+    """If the table failed a mutation of the request: the code that a query gets then, OVERLOADED or UNAVAILABLE."""
     explain: bool = False
     """Whether the answer explains how it was read."""
     selected: Callable[[], frozenset[str]] = frozenset

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_type_hints
 import orjson
 
 from datastore.changes.unit_of_work import LONGEST_KEY, AlreadyAnswered, UnitOfWork
-from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text, unlimited
+from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, TooManyWaiting, key_text, unlimited
 from datastore.refusals import InvalidInput, NotAllowed, Refusal, Unavailable
 from resolvers.members.sessions import Sessions
 from resolvers.members.suspensions import Suspensions
@@ -70,10 +70,10 @@ async def run_mutation(
         raise InvalidInput(str(error), path=("input",)) from error
     except Rejected:
         raise  # the engine takes no request of this form, so this program is at fault and a repeat would not help
-    except StorageFailed as error:
-        raise Unavailable(f"The table cannot be used: {error}.", retry_after=1.0) from error
     except DynamoError as error:
-        raise Unavailable(retry_after=1.0) from error
+        ctx.table_failure = "OVERLOADED" if isinstance(error, TooManyWaiting) else "UNAVAILABLE"
+        message = f"The table cannot be used: {error}." if isinstance(error, StorageFailed) else None
+        raise Unavailable(message, retry_after=1.0) from error
 
 
 def check_terms(ctx: Context, terms: Terms) -> None:

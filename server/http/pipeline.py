@@ -297,7 +297,7 @@ class Pipeline:
                     answer = await self._run(operation, request, ctx, budget, suggestions=suggestions)
             except TimeoutError:
                 answer = Answer(errors=[format_error(OutOfTime())])
-            outcome = _outcome(answer) if answer.errors else Outcome.OK
+            outcome = _outcome(answer, ctx) if answer.errors or ctx.table_failure else Outcome.OK
             if set_outcome:
                 set_outcome(outcome)
         seconds, spent = time.perf_counter() - began, budget.spent
@@ -386,8 +386,8 @@ class Pipeline:
 _OUTCOMES = {"INTERNAL": Outcome.FAILED, "OVERLOADED": Outcome.OVERLOADED, "UNAVAILABLE": Outcome.UNAVAILABLE}
 
 
-def _outcome(answer: Answer) -> Outcome:
-    """The outcome of an answer: its worst error decides."""
-    codes = {error.get("extensions", {}).get("code") for error in answer.errors}
+def _outcome(answer: Answer, ctx: Context) -> Outcome:
+    """The outcome of an answer: its worst error decides, or that the table failed a mutation, whose refusal is data."""
+    codes = {ctx.table_failure, *(error.get("extensions", {}).get("code") for error in answer.errors)}
     otherwise = Outcome.ERRORS if answer.executed else Outcome.INVALID
     return next((outcome for code, outcome in _OUTCOMES.items() if code in codes), otherwise)

@@ -18,6 +18,7 @@ from datastore.dynamo.transport.client import DirectClient
 from datastore.dynamo.transport.connections import SERVICE, Callers
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import Role, utc_now
+from server.telemetry import Outcome
 from tests.client import Client
 from tests.engines import RunningEngine
 from tests.examples import examples
@@ -222,7 +223,7 @@ async def test_the_direct_client_is_the_default(table: Table) -> None:
 
 
 async def test_a_query_is_told_to_come_back_when_too_many_calls_wait(one_client: Client) -> None:
-    """503 with Retry-After; a mutation is refused as UNAVAILABLE. Nothing is left behind in the queue."""
+    """503 with Retry-After; a mutation is refused as UNAVAILABLE. Both count as overload, and the queue is empty."""
     ada = one_client.member("ada")
     editor = one_client.member("eve", Role.EDITOR)
     for member in (ada, editor):
@@ -235,6 +236,7 @@ async def test_a_query_is_told_to_come_back_when_too_many_calls_wait(one_client:
     assert response.json()["errors"][0]["extensions"]["code"] == "OVERLOADED"
     add = 'mutation { addContender(input: { name: "a" }) { ... on Refused { code retryAfterSeconds } } }'
     assert await editor.ask(add) == {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}
+    assert await editor.counted(Outcome.OVERLOADED) == 2
     for caller in busy:
         queue.end_turn(caller)
     assert (await ada.http.post("/graphql", json={"query": "{ board { votes } }"})).status_code == 200

@@ -20,6 +20,7 @@ from datastore.dynamo.writes import absent, where
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import utc_now
 from server.engine.table import UnusableTable, validate_table
+from server.telemetry import Outcome
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import EnginePair, RunningEngine
@@ -114,13 +115,15 @@ async def test_calls_end_with_the_deadline_of_their_request(shaky: Table, proxy:
 
 
 async def test_an_unreachable_engine_is_unavailable_until_it_returns(visitor: Client, proxy: LaggingEngine) -> None:
-    """UNAVAILABLE in queries and mutations, readiness says so, and all is well once it is back."""
+    """UNAVAILABLE in queries and mutations, readiness and metrics say so, and all is well once it is back."""
     ada = visitor.member("ada")
     # By then the reads of the service's start have ended, which open connections of their own.
     await until(partial(_is_answered, ada), "the service answers")
     async with proxy.disconnected():
         assert await ada.code("{ boards(first: 1) { nodes { slug } } }") == "UNAVAILABLE"
+        counted = await ada.counted(Outcome.UNAVAILABLE)
         assert await ada.code(UPDATE, name="Ada") == "UNAVAILABLE"
+        assert await ada.counted(Outcome.UNAVAILABLE) == counted + 1  # though a refusal is no error
         assert (await ada.http.get("/readyz")).status_code == 503
     await until(partial(_is_answered, ada), "the engine is back")
     assert (await ada.ask(UPDATE, name="Ada"))["user"] == {"name": "Ada"}

@@ -108,7 +108,10 @@ def test_what_is_copied_is_not_ignored() -> None:
 
 
 def test_compose_starts_the_service_after_its_table() -> None:
-    """Read-only, without capabilities, on loopback; the engine, which takes any credentials, has no port outside."""
+    """Read-only, without capabilities, on loopback; the engine, which takes any credentials, has no port outside.
+
+    After a reboot Docker starts what has a policy, in any order: the service needs the engine, and the table is there.
+    """
     services = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
     service, table, engine = services["ringside"], services["table"], services["dynamodb"]
     for container in (service, table):
@@ -119,6 +122,7 @@ def test_compose_starts_the_service_after_its_table() -> None:
     assert table["depends_on"]["dynamodb"]["condition"] == "service_healthy"
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     assert "ports" not in engine
+    assert [each.get("restart") for each in (service, table, engine)] == ["unless-stopped", None, "unless-stopped"]
     assert int(service["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
 
 
@@ -137,6 +141,14 @@ def test_compose_runs_the_embedded_engine_with_a_volume_and_scheduled_backups() 
     assert service["env_file"] == [{"path": "ringside.env", "required": False}]
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     assert int(service["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
+
+
+def test_what_the_guide_copies_out_of_the_volume_is_not_committed() -> None:
+    """And the second copy of a folder is put where the first one is, not into it."""
+    guide = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    copies = dict(re.findall(r"compose\.embedded\.yaml cp ringside:(\S+) \./(\S+)", guide))
+    assert copies == {"/data/backups/.": "backups", "/data/secret": "secret"}
+    assert {"/backups/", "/secret"} <= set((ROOT / ".gitignore").read_text(encoding="utf-8").split())
 
 
 @pytest.mark.parametrize("name", ["compose.yaml", "compose.embedded.yaml"])

@@ -107,6 +107,17 @@ def test_ecs_runs_the_image_as_it_should_be_run() -> None:
     assert parts["JobsRole"]["Properties"]["ManagedPolicyArns"] == ["JobsPolicy"]
 
 
+def test_ecs_hides_what_is_for_operators_if_it_knows_the_listener() -> None:
+    """A load balancer passes on all paths otherwise; the guide's nginx hides the same ones."""
+    loaded = template("ecs.cloudformation.yaml")
+    rule = loaded["Resources"]["HiddenPaths"]
+    (condition,), (action,) = rule["Properties"]["Conditions"], rule["Properties"]["Actions"]
+    assert (rule["Condition"], loaded["Parameters"]["Listener"]["Default"]) == ("HasListener", "")
+    assert action == {"Type": "fixed-response", "FixedResponseConfig": {"StatusCode": "404"}}
+    nginx = (DEPLOY.parent / "docs/deployment.md").read_text(encoding="utf-8")
+    assert f"^/({'|'.join(condition['PathPatternConfig']['Values']).replace('/', '')})$ {{ return 404; }}" in nginx
+
+
 def test_both_tasks_of_ecs_have_the_mail_server_and_the_sender() -> None:
     """The service sends the emails that confirm an address, and the daily task all others."""
     loaded = template("ecs.cloudformation.yaml")
@@ -214,7 +225,11 @@ def test_scheduled_jobs_run_existing_commands_one_at_a_time() -> None:
 def test_manifests_name_existing_settings_and_the_paths_that_are_public() -> None:
     """The ingress passes on whatever the service has for clients, and nothing that is for operators."""
     assert resource("ConfigMap")["data"].keys() <= SETTINGS
-    paths = {path["path"] for rule in resource("Ingress")["spec"]["rules"] for path in rule["http"]["paths"]}
+    passed_on = [path for rule in resource("Ingress")["spec"]["rules"] for path in rule["http"]["paths"]]
+    paths = {path["path"] for path in passed_on}
+    # Ingress-NGINX may refuse any other characters in the other types of paths.
+    loose = [each["path"] for each in passed_on if each["pathType"] != "ImplementationSpecific"]
+    assert [path for path in loose if not re.fullmatch(r"[\w/-]+", path)] == []
     settings = Settings(secrets=("x" * 32,), front_page=True)
     routes = _routes(settings, GraphQLEndpoint(Explorer()), Explorer(), Elements(), Metrics())
     paths_served = [route.path for route in routes if isinstance(route, Route | WebSocketRoute | Mount)]
@@ -258,6 +273,12 @@ def test_the_units_run_as_one_user_with_the_same_restrictions() -> None:
     assert {"DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes"} <= daily
     timeout = re.findall(r"^TimeoutStopSec=(\d+)", UNITS[-1].read_text(encoding="utf-8"), re.MULTILINE)
     assert int(timeout[0]) > GRACE_SECONDS
+
+
+def test_the_units_leave_visible_what_the_alerts_about_the_process_need() -> None:
+    """`ProcSubset` hides /proc/stat, without which prometheus_client exposes nothing of the process."""
+    assert "process_open_fds" in (DEPLOY / "prometheus/alerts.yaml").read_text(encoding="utf-8")
+    assert not [unit.name for unit in UNITS if "ProcSubset=pid" in unit.read_text(encoding="utf-8")]
 
 
 def test_the_daily_unit_does_not_start_a_service_that_was_stopped() -> None:
