@@ -212,7 +212,10 @@ async def test_a_contender_that_joins_a_board_of_which_all_is_shown_is_shown_too
 
 
 async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, browser: Browser) -> None:
-    """It is the one that would be added, although the answer for the one before comes last."""
+    """It is the one that would be added, although the answer for the one before comes last.
+
+    The field names none that was removed or refused.
+    """
     await board(visited, "painted")
     page = await opened(visited, browser, "editor", "#/boards")
     await page.page.get_by_role("button", name="Board painted").click()
@@ -232,10 +235,11 @@ async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, brows
     await expect(preview).to_have_attribute("src", re.compile("blue"))
     await page.page.get_by_role("button", name="Remove Picture").click()
     await expect(preview).to_have_count(0)
-    await page.page.get_by_label("Picture (SVG)").set_input_files(
-        {"name": "torn.svg", "mimeType": "image/svg+xml", "buffer": b"<svg"}
-    )
+    field = page.page.get_by_label("Picture (SVG)")
+    await expect(field).to_have_value("")
+    await field.set_input_files({"name": "torn.svg", "mimeType": "image/svg+xml", "buffer": b"<svg"})
     await expect(page.page.get_by_role("status")).not_to_have_text("")
+    await expect(field).to_have_value("")
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.page.get_by_role("rowheader", name="blue")).to_be_visible()
     added = ask(visited, '{ board(slug: "painted") { contenders(first: 2) { nodes { name svg } } } }')
