@@ -356,7 +356,8 @@ class Admin extends Part<AdminViewerData> {
     if (this.isStale) return this.open(); // to show what others have made of it
     if (place !== 'comments/held') return this.showInPlace(decided, current);
     const left = list.filter(({ id }) => !ids.has(id));
-    if (this.queued <= MOST_COUNTED) this.queued -= list.length - left.length;
+    const waited = list.filter(({ id, status, reportReasons }) => ids.has(id) && (status === 'PENDING' || reportReasons?.length));
+    if (this.queued <= MOST_COUNTED) this.queued -= waited.length;
     const read = this.find('article:focus-within');
     // The one that was moved to meanwhile stays the current one.
     const next = list.slice(Math.max(0, this.placeOf(current))).find((one) => left.includes(one)) ?? left.at(-1);
