@@ -338,7 +338,7 @@ async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Vis
     said only where that is so.
     """
     ids = [visited.edit(POST, by=f"waiter-{n}", role="member", product="queue", language="en", body=f"Waits {n}.")
-           ["comment"]["id"] for n in range(103)]  # fmt: skip
+           ["comment"]["id"] for n in range(104)]  # fmt: skip
     for some in (ids[:100], ids[100:]):
         visited.edit(HOLD, by="mo", role="moderator", comments=some, status="PENDING")
     page = await opened(visited, browser, "moderator", "#/comments/held")
@@ -346,7 +346,7 @@ async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Vis
     await expect(articles).to_have_count(100)
     counted = page.page.get_by_text(re.compile(r"^\d+ comments wait\.$"))
     queued = int((await counted.inner_text()).split()[0])
-    assert queued >= 103
+    assert queued >= 104
     for n in range(1, 9):
         await page.page.keyboard.press("ArrowDown")
         await expect(articles.nth(n)).to_have_class("current")
@@ -367,16 +367,18 @@ async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Vis
     await page.page.keyboard.up("a")
     assert held == []
     await expect(current).to_be_focused()
-    await page.page.get_by_role("button", name="More").click()
-    await expect(articles).to_have_count(queued - 2)
+    for shown in range(198, queued - 2 + 100, 100):
+        await page.page.get_by_role("button", name="More").click()
+        await expect(articles).to_have_count(min(shown, queued - 2))
     visited.edit(HOLD, by="mo", role="moderator", comments=ids[-1:], status="PUBLISHED")
     await page.page.get_by_role("link", name="Held and reported").click()
     await expect(counted).to_have_text(f"{queued - 3} comments wait.")
     await expect(articles).to_have_count(100)
     await page.page.get_by_role("button", name="Choose all").click()
     await page.page.get_by_role("button", name="Publish", exact=True).click()
-    await expect(articles).not_to_have_count(100)
-    await expect(articles.last).to_be_visible()
+    left = queued - 103
+    await expect(page.page.get_by_text(re.compile(rf"^{left} comments? waits?\.$"))).to_be_visible()
+    await expect(articles).to_have_count(min(left, 100))
 
 
 def writer(visited: Visited, user: str) -> str:
