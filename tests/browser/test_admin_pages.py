@@ -147,6 +147,30 @@ async def test_a_moderator_publishes_only_what_they_have_read(visited: Visited, 
     await expect(mine).to_have_count(0)
 
 
+async def test_a_note_stays_while_nothing_was_rejected(visited: Visited, browser: Browser) -> None:
+    """Of several comments that were changed meanwhile it is said once. Each is chosen with one press on a phone."""
+    ids = [visited.edit(POST, by=f"sly-{n}", role="member", product="swapped", language="en", body="Lovely. " * 40)
+           ["comment"]["id"] for n in range(2)]  # fmt: skip
+    visited.edit(HOLD, by="mo", role="moderator", comments=ids, status="PENDING")
+    page = await opened(visited, browser, "moderator", "#/comments/held")
+    mine = page.page.locator("ringside-admin article").filter(has_text="swapped")
+    note = page.page.get_by_label("A note to the author, if you reject")
+    await note.fill("Not here.")
+    for n, comment in enumerate(ids):
+        await mine.nth(n).get_by_role("checkbox").click()
+        await expect(mine.nth(n).get_by_role("checkbox")).to_be_checked()
+        await expect(mine.nth(n).get_by_role("heading", name="wrote")).to_be_visible()
+        visited.edit(EDIT_COMMENT, by=f"sly-{n}", role="member", comment=comment, body="Buy this.")
+    await page.page.keyboard.press("1")
+    await expect(page.page.get_by_role("status")).to_have_text(re.compile("^0 comments decided.*Look at it again"))
+    assert (await page.page.get_by_role("status").inner_text()).count("Look at it again") == 1
+    await expect(note).to_have_value("Not here.")
+    await mine.first.click()
+    await page.page.keyboard.press("1")
+    await expect(mine).to_have_count(1)
+    await expect(note).to_have_value("")
+
+
 async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, browser: Browser) -> None:
     """A hundred more with each press. The first of them is then the one that the keys are about.
 
