@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 
 from datastore.dynamo import iso, open_table
 from datastore.dynamo.declaration import create
@@ -358,7 +358,7 @@ async def test_a_folder_of_pictures_becomes_contenders(
 ) -> None:
     """Also those in a folder of it; each picture goes to the contender of its name, however accents are stored.
 
-    A text in it does not take the place of the list.
+    A text in it does not take the place of the list. However many files are left out, the page can be seen.
     """
     slug = f"folder-{way}"
     visited.edit(CREATE, slug=slug, title=slug)
@@ -384,6 +384,13 @@ async def test_a_folder_of_pictures_becomes_contenders(
     board = ask(visited, f'{{ board(slug: "{slug}") {{ contenders(first: 9) {{ nodes {{ name svg }} }} }} }}')["board"]
     drawn = {each["name"]: bool(each["svg"]) for each in board["contenders"]["nodes"]}
     assert drawn == {"Comet": True, "Tide": True, "Nobody": False, "Et\u00e9": True}
+    left_out: list[FilePayload] = [
+        {"name": f"mask {number}.png", "mimeType": "image/png", "buffer": b"\x89PNG"} for number in range(200)
+    ]
+    await page.page.get_by_label("Or choose files").set_input_files(left_out)
+    note = page.page.locator(".note span")
+    await expect(note).to_contain_text("mask 199.png")
+    assert await note.evaluate("(note) => note.offsetHeight") < 300  # of 844
     await assert_clean(page)
 
 
