@@ -48,7 +48,7 @@ class JobsQuery:
     job: Job | None = field(
         running.job,
         "A job, for the member who began it and for admins. Jobs of scoring and unscoring, and of finding, voiding and "
-        "restoring voters, are for editors too.",
+        "restoring voters, are for editors too, those of taking back for moderators.",
         id="The job's id.",
     )
     jobs: JobConnection = field(

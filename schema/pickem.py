@@ -269,6 +269,7 @@ class PickemOfUser:
         standing_resolvers.user_standings,
         "The member's standings in all seasons, in descending order of the season's name.",
         complexity=READ,
+        most_objects=20,  # of its cost: a member may have more seasons, and sees all
     )
     standing: Standing | None = field(
         standing_resolvers.user_standing,

@@ -277,6 +277,7 @@ class VocabularyOfUser:
         subscriptions.subscriptions,
         "The member's subscriptions, including ended ones. Visible to the member only.",
         complexity=READ,
+        most_objects=50,  # of its cost: few have more, and one who does may see all
     )
     quiz_results: QuizResultConnection = field(
         visibility.quiz_results,

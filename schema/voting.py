@@ -100,7 +100,11 @@ class Contender(Node):
         board_resolvers.description, "A few lines about it, as plain text. Escape it when you show it."
     )
     link: str | None = field(board_resolvers.link, "A page about it, over HTTPS.")
-    svg: str | None = field(board_resolvers.svg, "Its picture as sanitised SVG, without scripts or outside references.")
+    svg: str | None = field(
+        board_resolvers.svg,
+        "Its picture as sanitised SVG, without scripts or outside references.",
+        complexity=10,  # a page of a hundred, which may be megabytes, is dear then
+    )
     image_url: str | None = field(
         board_resolvers.image_url,
         "The address of a picture, over HTTPS, on a host that the operator allowed. Show it if there is no `svg`.",

@@ -34,7 +34,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from datastore.changes.revisions import Watched
 from datastore.dynamo import DynamoError, Table, deadline
@@ -58,7 +58,7 @@ from server.engine.table import START_SECONDS, not_answered, open_checked_table
 from server.execution.documents import Documents
 from server.http.browser_pages import AdminPages, Elements, Explorer, front_page_routes, home
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
-from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
+from server.http.messages import LEVEL, MIN_BYTES, accepts_gzip, outside_graphql
 from server.http.origins import ANY, ForeignOrigins, public_host
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.plain_routes import Readiness, alive, member_export, product_jsonld
@@ -101,7 +101,7 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
         routes=_routes(settings, graphql, explorer, elements, metrics),
         exception_handlers={HTTPException: outside_graphql},
     )
-    pages = GZipMiddleware(fastapi, MIN_BYTES, LEVEL)
+    pages = _compressed(fastapi)
     app: ASGIApp = FastPath(pages, "/graphql", graphql)
     if settings.cors_origins:
         app = CORSMiddleware(
@@ -117,6 +117,17 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
     if settings.allowed_hosts and ANY not in settings.allowed_hosts:
         app = AllowedHosts(app, (*settings.allowed_hosts, *public_host(settings.public_url)))
     return with_request_ids(app)
+
+
+def _compressed(app: ASGIApp) -> ASGIApp:
+    """Compresses for clients that accept it; Starlette's middleware alone also for those that refuse it."""
+    compressing = GZipMiddleware(app, MIN_BYTES, LEVEL)
+
+    async def pages(scope: Scope, receive: Receive, send: Send) -> None:
+        accepted = b",".join(value for name, value in scope.get("headers", ()) if name == b"accept-encoding")
+        await (compressing if accepts_gzip(accepted) else app)(scope, receive, send)
+
+    return pages
 
 
 def _routes(

@@ -146,7 +146,7 @@ def entities() -> list[Entity[Any]]:
 
 
 def keys_table() -> str:
-    """The key of each kind of record, and its keys in the indexes. A record with two places has two lines in a row."""
+    """The key of each kind of record, and its keys in the indexes. One with several places has a line for each."""
     places: dict[type, list[Entity[Any]]] = {}
     for entity in entities():
         places.setdefault(entity.record, []).append(entity)

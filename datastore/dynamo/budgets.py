@@ -184,7 +184,7 @@ def charged_context() -> Context:
     """A context for what this request asked for and others may wait for too; TooCostly if it may ask for no more."""
     budget = current()
     if isinstance(budget.payer, SharedAllowance):  # a part of such work: those who join either help with both
-        return _context(replace(budget))
+        return _context(budget)
     return _context(replace(budget, payer=SharedAllowance(budget.payer), callers=Callers(budget.callers.all[0])))
 
 

@@ -147,10 +147,15 @@ class Reads(Generic[K, V]):
             else:
                 missing[key] = None
         self.counts["hit"] += len(answers)
-        for waiter, read in self._waiters(missing, oldest):
-            batch_answers = await within_deadline(waiter)
-            # Only these keys: a batch may also have an older answer to a key that a later batch reads again.
-            answers.update((key, batch_answers.get(key)) for key in read)
+        waiters = self._waiters(missing, oldest)
+        try:
+            for waiter, read in waiters:
+                batch_answers = await within_deadline(waiter)
+                # Only these keys: a batch may also have an older answer to a key that a later batch reads again.
+                answers.update((key, batch_answers.get(key)) for key in read)
+        finally:
+            for waiter, _ in waiters:  # nobody waits for the others if one fails, or the request leaves
+                waiter.cancel()
         return [self._value(answers, key) for key in keys]
 
     @staticmethod
@@ -191,7 +196,8 @@ class Reads(Generic[K, V]):
         """Read anew for the next request: this process may have changed the record."""
         self._entries.pop(key, None)
         batch = self._latest.get(key)
-        if batch is not None and batch.began is not None:
+        # One that waits for another read of the key would leave that one behind, if nobody waited for it any more.
+        if batch is not None and (batch.began is not None or batch.predecessor is not None):
             del self._latest[key]
 
     def outdate(self, key: K) -> None:
@@ -283,7 +289,7 @@ class Reads(Generic[K, V]):
         batch.task = asyncio.current_task()
         if batch.predecessor is not None and batch.predecessor.task is not None:
             await asyncio.wait((batch.predecessor.task,))
-        began = batch.began = self._cache.clock()
+        began = read_at = batch.began = self._cache.clock()
         if self._gathering is batch:
             self._gathering = None
         answers: Answers
@@ -304,8 +310,9 @@ class Reads(Generic[K, V]):
                 self._entries.pop(key, None)
             elif not isinstance(answer, Exception):
                 self._keep(key, answer, began)
-        # What this process wrote during the read replaces its answers.
-        written = {key: self._entries[key][1] for key in batch.keys.keys() - current if key in self._entries}
+        # What this process wrote during the read replaces its answers; what is only outdated does not.
+        kept = ((key, self._entries.get(key)) for key in batch.keys.keys() - current)
+        written = {key: entry[1] for key, entry in kept if entry is not None and entry[0] >= read_at}
         return {**answers, **written} if written else answers
 
     def _remove(self, batch: _Batch[K]) -> list[K]:

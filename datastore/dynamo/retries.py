@@ -33,7 +33,7 @@ from math import inf
 from typing import Any, TypeVar
 
 from datastore.dynamo import errors
-from datastore.dynamo.budgets import current
+from datastore.dynamo.budgets import Budget, SharedAllowance, current
 from datastore.refusals import Conflict
 
 # ── retries ──
@@ -67,14 +67,30 @@ def remaining() -> float:
     return DEFAULT_SECONDS if ends == inf else ends - asyncio.get_running_loop().time()
 
 
-async def within_deadline(shared: Awaitable[T]) -> T:
-    """The result of work that is shared with other requests, waited for until this request's own deadline."""
-    ends = current().ends
+async def within_deadline(shared: asyncio.Future[T]) -> T:
+    """The result of work that is shared with other requests, waited for until this request's own deadline.
+
+    What waits may be shared work itself, whose deadline moves with each request that joins it.
+    """
+    budget = current()
+    if isinstance(budget.payer, SharedAllowance):
+        await _within_moving_deadline(shared, budget)
     try:
-        async with asyncio.timeout_at(None if ends == inf else ends):
+        async with asyncio.timeout_at(None if budget.ends == inf else budget.ends):
             return await shared
     except TimeoutError:
         raise errors.DeadlineExceeded("the request's time was used up; last: it waited for shared work") from None
+
+
+async def _within_moving_deadline(shared: asyncio.Future[Any], budget: Budget) -> None:
+    """Wait until the future is done or the deadline, as it is by then, has passed."""
+    now = asyncio.get_running_loop().time
+    try:
+        while not shared.done() and now() < budget.ends < inf:
+            await asyncio.wait((shared,), timeout=budget.ends - now())
+    except asyncio.CancelledError:
+        shared.cancel()
+        raise
 
 
 class Again(Exception):

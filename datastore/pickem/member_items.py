@@ -3,7 +3,7 @@
 | wanted                          | read or write                                                | requests         |
 |---------------------------------|--------------------------------------------------------------|------------------|
 | predictions and standings       | BatchGetItem for every event and season, consistent          | 1 for 100        |
-| places in leagues               | GetItem USER#<id>; BatchGetItem of the leagues               | 2                |
+| places in leagues               | GetItem LEAGUES#<id>; BatchGetItem of the leagues            | 2                |
 | a member's predictions, exactly | BatchGetItem EVENT#<id>#<shard> USER#<user>, consistent      | 1 for 100 events |
 | remove one                      | a transaction: prediction, gate, standing                    | 1                |
 
@@ -143,8 +143,10 @@ async def _read(table: Table, user: str) -> Records:
         standing = await read_standing(table, user, season)
         if standing is not None:
             yield STANDING, standing
-    own = await table.get(leagues.MEMBER_LEAGUES.at(user=user), consistent=True)
-    places = [leagues.LEAGUE_MEMBER.at(league=league, user=user) for league in (own.leagues if own else ())]
+    own = await leagues.read_member_leagues(table, user)
+    if own.version:
+        yield leagues.MEMBER_LEAGUES, own
+    places = [leagues.LEAGUE_MEMBER.at(league=league, user=user) for league in own.leagues]
     for place in await table.find_many(places, consistent=True):
         yield leagues.LEAGUE_MEMBER, place
 

@@ -3,8 +3,8 @@
     key id (1) · payload · HMAC-SHA256 of both, cut to `size`
 
 Each purpose and size has a key of its own, derived from the secret, so a ballot is not valid as a cookie. The payload
-is signed, not encrypted. The first secret signs, and all of them are accepted. To rotate, add one at the end, move it
-to the front once all processes accept it, and drop the last once everything it signed has expired.
+is signed, not encrypted. The first secret signs, and all of them are accepted. To rotate, add one at the end, and move
+it to the front once all processes accept it. What a keyed hash finds never expires, so old secrets stay.
 """
 
 import hmac
@@ -26,20 +26,20 @@ class Forged(Exception):
 
 
 class Seal:
-    """Signs with the newest secret, and opens with any of them."""
+    """Signs with the first secret, and opens with any of them."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         if not secrets or not all(secrets):
             raise ValueError("A seal needs at least one secret, and no empty one.")
         self._keys = [_Key(secret.encode()) for secret in secrets]
-        self._newest = self._keys[0]
+        self._first = self._keys[0]
 
     def sign(self, purpose: str, payload: bytes, *, size: int = 16) -> bytes:
-        """Seal the payload with the newest secret; `size` is the length of the MAC, 8 to 32 bytes."""
+        """Seal the payload with the first secret; `size` is the length of the MAC, 8 to 32 bytes."""
         if len(payload) > LONGEST - size - 1:
             raise ValueError(f"A payload of {len(payload)} bytes: a seal carries at most {LONGEST - size - 1}.")
-        signed = self._newest.id + payload
-        return signed + self._newest.mac(purpose, size, signed)
+        signed = self._first.id + payload
+        return signed + self._first.mac(purpose, size, signed)
 
     def open(self, purpose: str, sealed: bytes, *, size: int = 16) -> bytes:
         """Return the payload, or raise Forged."""
@@ -53,11 +53,11 @@ class Seal:
         raise Forged
 
     def keyed_hash(self, purpose: str, payload: bytes, *, size: int = 16) -> bytes:
-        """A hash of the payload that nobody can compute without the newest secret."""
-        return self._newest.mac(purpose, size, payload)
+        """A hash of the payload that nobody can compute without the first secret."""
+        return self._first.mac(purpose, size, payload)
 
     def keyed_hashes(self, purpose: str, payload: bytes, *, size: int = 16) -> list[bytes]:
-        """The same by each secret, the newest first: processes that know other secrets share one of them."""
+        """The same by each secret, in their order: processes that know other secrets share one of them."""
         return [key.mac(purpose, size, payload) for key in self._keys]
 
     def sign_text(self, purpose: str, payload: bytes, *, size: int = 16) -> str:

@@ -45,7 +45,10 @@ async def claim_comments_job(services: Services, run: JobRun) -> str:
 
 
 async def _claim(services: Services, run: JobRun, author: str, user: str, unit: UnitOfWork) -> None:
-    """Nothing of an author who has joined: a member who has shown that the address was theirs, and stays one."""
+    """Nothing of an author who has joined: a member who has shown that the address was theirs, and stays one.
+
+    One who joins meanwhile stays one too, without the comments that were given by then.
+    """
     profile = await read_profile(services.table, author)
     if profile is None or any(each.last_used_at for each in await identities_of(services.table, profile)):
         return

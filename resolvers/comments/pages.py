@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -141,6 +141,11 @@ async def comment_posted(
             yield visibility.show_published(arrival.record)
 
 
+_FIRST = datetime(1971, 1, 1, tzinfo=UTC)
+_OLDER = timedelta(seconds=2)
+"""How much older a page may be than the moment that it names: another's write was under way, or was not read yet."""
+
+
 async def _load_resume_point(ctx: Context, text: str | None, product: str) -> ResumePoint | None:
     """What an event's id says was told; a comment's id, or a moment, says it of what arrived up to then."""
     if not text:
@@ -148,7 +153,8 @@ async def _load_resume_point(ctx: Context, text: str | None, product: str) -> Re
     with suppress(ValueError):
         return ResumePoint.parse(text)
     with suppress(ValueError):
-        return ResumePoint.after(first_id(min(_parse_moment(text), ctx.now())))
+        moment = min(_parse_moment(text), ctx.now())
+        return ResumePoint.after(first_id(max(moment, _FIRST) - _OLDER))
     try:
         key = parse_node_key("Comment", text)
     except InvalidInput:

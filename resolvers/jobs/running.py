@@ -114,7 +114,7 @@ def _may_see(ctx: Context, found: Job) -> bool:
 
 
 def _starters(ctx: Context) -> list[str]:
-    """The viewer as a job remembers them, by each secret, the newest first: a job may be from before a rotation."""
+    """The viewer as a job remembers them, by each secret, in their order: a job may be from before a rotation."""
     return [hashed.hex() for hashed in ctx.services.seal.keyed_hashes("job starter", ctx.viewer.id.encode())]
 
 

@@ -209,7 +209,7 @@ def _ascii_digits(text: str) -> str:
 
 
 def _hashes(seal: Seal, code_id: str, digits: str) -> list[str]:
-    """Keyed by each secret, the newest first: one may be replaced while somebody reads the email."""
+    """Keyed by each secret, in their order: one may be replaced while somebody reads the email."""
     return [hashed.hex() for hashed in seal.keyed_hashes("sign-in code", f"{code_id} {digits}".encode())]
 
 

@@ -118,7 +118,7 @@ def has_bounced(seal: Seal, profile: Profile, email: str) -> bool:
 
 
 def _email_hashes(seal: Seal, email: str) -> Sequence[str]:
-    """Under each of the secrets, the newest first."""
+    """Under each of the secrets, in their order."""
     name, _, domain = email.rpartition("@")
     ascii_domain = with_ascii_domain(f"@{domain}").lower()
     return [each.hex() for each in seal.keyed_hashes("email address", f"{name.lower()}{ascii_domain}".encode())]

@@ -171,8 +171,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
             return before
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
         clock = ctx.services.clock if moves or after.tie_break != before.tie_break else None
-        locks = after.state is EventState.LOCKED and before.state is not EventState.LOCKED
-        locked = ctx.unit.occurred(Kind.EVENT_LOCKED, event_store.name_of(after)) if locks else ()
+        locked = ctx.unit.occurred(Kind.EVENT_LOCKED, event_store.name_of(after)) if after.is_locking else ()
         return await event_store.change_event(
             ctx.table, before, after, ctx.unit, after, *locked, kind=Kind.EVENT_CHANGED, clock=clock
         )

@@ -55,7 +55,8 @@ async def object_node(ctx: Context, occurrence: Occurrence, /) -> Any:
 
 
 async def nodes(ctx: Context, /, *, ids: list[AnyId]) -> list[Any]:
+    """Where one cannot be read there is its exception, which is the error of that entry alone."""
     distinct = dict.fromkeys(ids)
-    found = await asyncio.gather(*(node(ctx, id=each) for each in distinct))
+    found = await asyncio.gather(*(node(ctx, id=each) for each in distinct), return_exceptions=True)
     by_id = dict(zip(distinct, found, strict=True))
     return [by_id[each] for each in ids]

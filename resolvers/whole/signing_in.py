@@ -186,7 +186,9 @@ async def sign_in_by_provider(
     return begun
 
 
-async def add_provider(services: Services, named: Viewer, member: Viewer) -> tuple[Session, str] | None:
+async def add_provider(
+    services: Services, named: Viewer, member: Viewer, at: datetime | None
+) -> tuple[Session, str] | None:
     """Let a member sign in as whom the provider names, too; Conflict if that is another member.
 
     A guest gets a session of their sign-in: processes know for some time that the present one is a guest's.
@@ -197,7 +199,7 @@ async def add_provider(services: Services, named: Viewer, member: Viewer) -> tup
     if not member.is_guest:
         return None
     await _end_sessions(services, member.id)
-    return await signing_in.begin_for_page(services, added, SignInMethod.PROVIDER)
+    return await signing_in.begin_for_page(services, added, SignInMethod.PROVIDER, at)
 
 
 # ── members ──

@@ -243,7 +243,7 @@ def mint(
     roles: Iterable[Role] = (),
     lifetime: timedelta = timedelta(days=7),
 ) -> str:
-    """A development token, signed with the newest secret. ValueError if it would be refused, with the reason."""
+    """A development token, signed with the first secret. ValueError if it would be refused, with the reason."""
     if settings.has_provider:
         raise ValueError("An OIDC provider is set: get a token from it, others are refused.")
     if settings.site_keys:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import os
 import signal
 import socket
@@ -34,6 +35,8 @@ from server.settings import PREFIX, Settings, settings_help
 from server.telemetry import shared_metrics
 
 app = typer.Typer()
+
+_log = logging.getLogger("uvicorn.error")
 
 RESTART_SECONDS = 5.0
 """Between two attempts to start a worker beside others that serve."""
@@ -175,7 +178,8 @@ class _Workers(Multiprocess):
             self._have_served = self._have_served or any(process.is_ready() for process in self.processes)
         elif self._have_served:
             self.should_exit.clear()
-            err.print(f"The service goes on, and starts another process in {RESTART_SECONDS:.0f} s.", style="yellow")
+            # As uvicorn's own lines are: a print fails once nobody reads it, and would end the healthy workers.
+            _log.warning("The service goes on, and starts another process in %.0f s.", RESTART_SECONDS)
             self._start_again()
         else:
             self.cannot_start = True

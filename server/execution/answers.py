@@ -16,7 +16,8 @@ from typing import Any, Self, TypeAlias
 import graphql
 import structlog
 from graphql.execution import Executor
-from msgspec import Raw
+from msgspec import Raw, Struct
+from msgspec.structs import astuple
 
 from datastore.dynamo import BadKey, Budget, DynamoError, Rejected, StorageFailed, TooCostly, TooManyWaiting
 from datastore.refusals import Overloaded, Refusal
@@ -29,6 +30,10 @@ _log = structlog.get_logger("ringside.graphql")
 
 _ExecuteEvent: TypeAlias = Callable[[Executor[Any]], Awaitable[graphql.ExecutionResult] | graphql.ExecutionResult]
 _QUERY_CODES = {"INVALID_INPUT": "BAD_USER_INPUT"}
+
+
+LARGEST_ANSWER = 16 * 2**20
+"""Letters of all texts in an answer."""
 
 
 @dataclass(slots=True)
@@ -62,6 +67,27 @@ class Answer:
     def is_overloaded(self) -> bool:
         """Whether a part is missing because too many calls to the table wait."""
         return any(error.get("extensions", {}).get("code") == Overloaded.code for error in self.errors)
+
+    def within(self, most: int) -> "Answer":
+        """This answer, or that it has more letters: a text may be selected many times, and is sent each time.
+
+        The answers of dear operations are measured: a cheap one has no room for as many.
+        """
+        letters, pending = 0, [self.data]
+        while pending and letters <= most:
+            value: Any = pending.pop()
+            if isinstance(value, str | Raw):
+                letters += len(value)
+            elif isinstance(value, dict):
+                pending += value.values()
+            elif isinstance(value, Struct):
+                pending += astuple(value)
+            elif isinstance(value, list):
+                pending += value
+        if letters <= most:
+            return self
+        message = f"The answer has more than {most:,} letters, so it is not sent. Ask for less at once."
+        return Answer(errors=[format_error(graphql.GraphQLError(message))])
 
     def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {}

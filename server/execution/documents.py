@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import re
 import sys
 import time
 from collections import Counter, OrderedDict
@@ -52,6 +53,7 @@ from server.execution.limits import (
     NamedObjects,
     check_counts,
     check_depth,
+    check_introspection,
     check_text,
     count_values,
 )
@@ -189,6 +191,7 @@ class DocumentCache(Generic[Key, Value]):
 # somebody who may introspect.
 
 _FIELDS = frozenset({"__schema", "__type", "__typename"})
+_INTROSPECTS = re.compile(r"__(?:schema|type)\b")
 
 
 @dataclass(slots=True, eq=False)
@@ -463,6 +466,8 @@ class Documents:
             if isinstance(definition, graphql.OperationDefinitionNode):
                 name = definition.name.value if definition.name else None
                 check_depth(definition, fragments, self._limits)
+                if _INTROSPECTS.search(text):
+                    check_introspection(self._schema, definition, fragments, self._limits)
                 operations[name] = Operation(
                     self._schema,
                     document,

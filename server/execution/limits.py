@@ -24,14 +24,15 @@ A variable that is a list or an object counts 2 for each of its values but ten, 
 converts it, which takes longer than answering a field.
 
 As sizes, variables count as graphql-core coerces them: an absent one has its default, and 100.0 is 100. A value that is
-no size counts as the largest page. Fields of the introspection count once, because their depth has a limit of its own.
+no size counts as the largest page. Fields of the introspection count once: they are counted by themselves, exactly.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 import graphql
@@ -89,6 +90,8 @@ class Limits:
     depth: int = 16
     introspection_depth: int = 20
     complexity: int = 10_000
+    introspection: int = 80_000
+    """Fields in its answer: GraphiQL's, with all of its options, has some 20,000."""
     named: int = MOST_NAMED
     values: int = MOST_VALUES
 
@@ -221,6 +224,71 @@ def check_depth(
         limit = limits.introspection_depth if introspects else limits.depth
         if (levels := depth_of(node)) > limit:
             raise LimitExceeded("levels of fields", levels, limit)
+
+
+# ── introspection ──
+# graphql-core answers it at once, while everything else waits. The schema is known, so its fields are counted exactly:
+# what is selected of an object counts the same wherever the two meet again, and is counted once.
+
+
+def check_introspection(
+    schema: graphql.GraphQLSchema,
+    operation: graphql.OperationDefinitionNode,
+    fragments: Mapping[str, graphql.FragmentDefinitionNode],
+    limits: Limits,
+) -> None:
+    """After validation: how many fields of the schema's own types an answer has, as if no directive left any out."""
+    try:
+        counting = _Introspected(schema, fragments, limits.introspection)
+        counting.count(operation.selection_set, schema.get_root_type(operation.operation), None)
+    except OverflowError:
+        counted = f"more than {limits.introspection}"
+        raise LimitExceeded("fields of the introspection", counted, limits.introspection) from None
+
+
+class _Introspected:
+    """Counts the fields of selections of a schema; OverflowError above `most`."""
+
+    def __init__(
+        self, schema: graphql.GraphQLSchema, fragments: Mapping[str, graphql.FragmentDefinitionNode], most: int
+    ) -> None:
+        self._fragments = fragments
+        self._most = most
+        self._info = SimpleNamespace(schema=schema)
+        self._counts: dict[tuple[int, int], int] = {}
+
+    def count(self, selection_set: graphql.SelectionSetNode, parent: Any, source: Any) -> int:
+        key = id(selection_set), id(source[-1] if isinstance(source, tuple) else source)  # a field comes with its name
+        if key not in self._counts:
+            total = sum(self._of(node, parent, source) for node in selection_set.selections)
+            if total > self._most:
+                raise OverflowError
+            self._counts[key] = total
+        return self._counts[key]
+
+    def _of(self, node: Any, parent: Any, source: Any) -> int:
+        if not isinstance(node, graphql.FieldNode):
+            fragment = self._fragments[node.name.value] if isinstance(node, graphql.FragmentSpreadNode) else node
+            return self.count(fragment.selection_set, parent, source)
+        field: Any = self._info.schema.get_field(parent, node.name.value)
+        inner, type_ = node.selection_set, graphql.get_named_type(field.type)
+        if inner is None or not type_.name.startswith("__"):
+            return 1  # and what is no introspection counts in the complexity
+        return 1 + sum(self.count(inner, type_, each) for each in self._objects(node, field, source))
+
+    def _objects(self, node: graphql.FieldNode, field: graphql.GraphQLField, source: Any) -> Iterable[Any]:
+        """What a field answers: with all that is deprecated, and for a type that a variable names all types."""
+        if node.name.value == "__type":
+            named = [
+                each.value.value for each in node.arguments or () if isinstance(each.value, graphql.StringValueNode)
+            ]
+            types = self._info.schema.type_map
+            return [types[name] for name in named if name in types] if named else types.values()
+        given = {"includeDeprecated": True} if "includeDeprecated" in field.args else {}
+        found: Any = field.resolve and field.resolve(source, self._info, **given)
+        if found is None:
+            return ()
+        return found if isinstance(found, Iterable) else [found]
 
 
 # ── named objects ──

@@ -23,7 +23,7 @@ from datastore.refusals import Overloaded
 from resolvers.requests.context import Context, Kind, Role, Services, Viewer
 from resolvers.values.network_addresses import network
 from server.auth.identification import Identification, RawHeaders
-from server.execution.answers import Answer, OutOfTime, format_error, run, subscribe
+from server.execution.answers import LARGEST_ANSWER, Answer, OutOfTime, format_error, run, subscribe
 from server.execution.documents import Documents, GraphQLRequest, Operation, Turns
 from server.execution.limits import LimitExceeded
 from server.settings import Introspection, Settings
@@ -330,7 +330,7 @@ class Pipeline:
         """The operation's answer, made in a turn if it is dear."""
         caller = await self.dear.take_turn(budget.callers) if request.complexity >= DEAR else None
         try:
-            return await run(
+            answer = await run(
                 operation,
                 request.variables,
                 ctx,
@@ -339,6 +339,7 @@ class Pipeline:
                 fell_back=self.metrics.fell_back,
                 begin_again=self._begin_again,
             )
+            return answer.within(LARGEST_ANSWER) if request.complexity >= DEAR else answer
         finally:
             if caller is not None:
                 self.dear.end_turn(caller)
@@ -362,9 +363,13 @@ class Pipeline:
             begin=partial(self._begin_again, ctx),
             fell_back=self.metrics.fell_back,
         )
-        return answers if isinstance(answers, Answer) else self._counted(answers, ctx.address)
+        if isinstance(answers, Answer):
+            return answers
+        return self._counted(answers, ctx.address, LARGEST_ANSWER if request.complexity >= DEAR else None)
 
-    async def _counted(self, answers: AsyncGenerator[Answer, None], address: str) -> AsyncGenerator[Answer, None]:
+    async def _counted(
+        self, answers: AsyncGenerator[Answer, None], address: str, most: int | None
+    ) -> AsyncGenerator[Answer, None]:
         async with aclosing(answers):
             with ExitStack() as stack:
                 try:
@@ -375,7 +380,7 @@ class Pipeline:
                 self.metrics.subscriptions.inc()
                 stack.callback(self.metrics.subscriptions.dec)
                 async for answer in answers:
-                    yield answer
+                    yield answer if most is None else answer.within(most)
 
 
 _OUTCOMES = {"INTERNAL": Outcome.FAILED, "OVERLOADED": Outcome.OVERLOADED, "UNAVAILABLE": Outcome.UNAVAILABLE}

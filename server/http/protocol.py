@@ -94,6 +94,10 @@ CHUNK_FRAMING = 16
 """Bytes of a chunk's size and line ends that are not counted."""
 
 
+MOST_UNREAD = 64 * 2**20
+"""Bytes of answers that clients have not accepted. The requests are answered, so no other limit counts them."""
+
+
 class ServerConfig(uvicorn.Config):
     """Uvicorn's configuration, with the limits of the settings."""
 
@@ -106,6 +110,17 @@ class ServerConfig(uvicorn.Config):
 
         Their clients have not sent a complete request, or not answered the closing of their socket.
         """
+        self.unread: set[asyncio.Transport] = set()
+        """The connections whose clients have yet to accept what was sent to them."""
+
+    def bound_unread(self) -> None:
+        """Abort connections, those with the most to read first, while more than `MOST_UNREAD` bytes are unread."""
+        sizes = {transport: transport.get_write_buffer_size() for transport in self.unread}
+        while sum(sizes.values()) > MOST_UNREAD:
+            largest = max(sizes, key=sizes.__getitem__)
+            del sizes[largest]
+            self.unread.discard(largest)
+            largest.abort()
 
 
 class _Section(Enum):
@@ -179,7 +194,17 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._release()
+        self.config.unread.discard(self.transport)
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.config.unread.add(self.transport)
+        self.config.bound_unread()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.config.unread.discard(self.transport)
 
     def _make_room(self) -> bool:
         """Whether a connection that waited for its client was closed."""
@@ -283,7 +308,8 @@ class LimitedProtocol(HttpToolsProtocol):
     # ── other protocols ──
 
     def _should_upgrade(self) -> bool:
-        return super()._should_upgrade() and self.parser.get_method() == b"GET"
+        """Not behind a request that is still answered: its answer would go into the socket."""
+        return super()._should_upgrade() and self.parser.get_method() == b"GET" and self._idle
 
     def _announces_body(self) -> bool:
         return any(
@@ -372,6 +398,8 @@ To close the connection earlier, while the client still sends, may destroy the l
 """
 
 
+MOST_FRAMES = 1_000
+"""Of a message. Clients send a message as one frame, or in pieces of kilobytes."""
 PIECE = 4096
 """Bytes of a socket that are taken apart in an iteration of the event loop: a frame of six takes 4 µs."""
 
@@ -384,6 +412,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     """What has been received and waits to be taken apart. Reading is paused meanwhile."""
     _goes_on = False
     """Whether a piece of it is taken apart in the next iteration."""
+    _timer: asyncio.TimerHandle | None = None
+    """Ends the connection unless the message that has begun is complete by then."""
 
     def data_received(self, data: bytes) -> None:
         size = PIECE if self.handshake_initiated else len(data)  # uvicorn expects the handshake to begin at once
@@ -414,7 +444,53 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.config.waiting.pop(self, None)
+        self.config.unread.discard(self.transport)
+        self._end_timer()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.config.unread.add(self.transport)
+        self.config.bound_unread()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.config.unread.discard(self.transport)
+
+    # ── messages of several frames ──
+
+    def handle_text(self, event: Any) -> None:
+        super().handle_text(event)
+        self._await_end(event)
+
+    def handle_bytes(self, event: Any) -> None:
+        super().handle_bytes(event)
+        self._await_end(event)
+
+    def handle_cont(self, event: Any) -> None:
+        super().handle_cont(event)
+        self._await_end(event)
+
+    def _await_end(self, event: Any) -> None:
+        """The rest of a message must come in time, and in few frames: each takes more memory than its bytes."""
+        if event.fin:
+            self._end_timer()
+        elif len(self.frames) > MOST_FRAMES:
+            self.transport.abort()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(self.config.settings.body_timeout, self._check_message)
+
+    def _check_message(self) -> None:
+        self._timer = None
+        if self._rest or self.read_paused:  # the service's time, not the client's
+            self._timer = self.loop.call_later(self.config.settings.body_timeout, self._check_message)
+        else:
+            self.transport.abort()
+
+    def _end_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def handle_ping(self) -> None:
         if self.writable.is_set():

@@ -307,7 +307,7 @@ async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
     )
     if by is None or by.id != flow.adds_to:
         raise NotSignedIn("The session that asked for this has ended.")
-    begun = await add_provider(services, named, by)
+    begun = await add_provider(services, named, by, at)
     return None if begun is None else _kept(services, *begun)
 
 

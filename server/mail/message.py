@@ -158,14 +158,15 @@ class EmailKind(Enum):
 
 
 @cache
-def _texts(language: str) -> Mapping[str, Mapping[str, str]]:
+def texts_in(language: str) -> Mapping[str, Mapping[str, str]]:
+    """A page language's texts: those of each kind that has texts of its own, and of the pages that links open."""
     texts: Mapping[str, Mapping[str, str]] = orjson.loads((_TEXTS / f"{language}.json").read_bytes())
     return texts
 
 
 def in_language(kind: EmailKind, language: str, shown: Mapping[str, Any]) -> dict[str, Any]:
     """What the templates of a kind with texts of its own show: the texts of a page's language, with these values."""
-    texts = {name: text.format(**shown) for name, text in _texts(language)[kind.value].items()}
+    texts = {name: text.format(**shown) for name, text in texts_in(language)[kind.value].items()}
     return {**shown, "language": language, "direction": direction(texts["intro"]), "texts": texts}
 
 

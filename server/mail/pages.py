@@ -1,7 +1,10 @@
-"""The small pages that links in emails open: to confirm, and to unsubscribe. They run no scripts."""
+"""The small pages that links in emails open: to confirm, and to unsubscribe.
+
+They run no scripts, and are in the language that the browser asks for. Their texts are in `texts/`.
+"""
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
 
 import structlog
@@ -11,21 +14,23 @@ from starlette.responses import HTMLResponse
 from datastore.dynamo import DynamoError, deadline
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
-from datastore.refusals import Conflict, NotAllowed, NotFound
+from datastore.refusals import Conflict, NotFound
 from datastore.values.seal import Forged
 from datastore.vocabulary import lists, subscriptions
 from datastore.vocabulary.subscriptions import AddressClaim, ConfirmationUsed
 from resolvers.people.confirmations import LINK_HOURS, Link, Purpose
 from resolvers.requests.context import Services
+from resolvers.values.languages import page_language
 from resolvers.vocabulary.subscriptions import RECORD_PREFIX, confirm_subscription, read_list_to_confirm
 from server.http.messages import SECURITY_HEADERS
-from server.mail.message import OtherEmails, Unsubscription, isolate
+from server.mail.message import ISOLATES, OtherEmails, Unsubscription, isolate, texts_in
 
 # ── pages ──
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<html lang="{language}" dir="{direction}"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
 <title>{title}</title></head>
 <body style="font-family:system-ui,sans-serif;max-width:32em;margin:4em auto;padding:0 1em">
 <h1>{title}</h1>
@@ -35,20 +40,40 @@ _PAGE = """<!doctype html>
 _BUTTON = '<form method="post"><button style="font-size:1em;padding:.5em 1em">{label}</button></form>'
 
 
-def text_page(title: str, text: str, status: int = 200) -> HTMLResponse:
-    """A page that tells something."""
-    return _page(title, f"<p>{escape(text)}</p>", status)
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The pages in a reader's language. Texts are given by their names, with the values that they show."""
+
+    language: str
+
+    def tell(self, title: str, text: str, status: int = 200, **values: str) -> HTMLResponse:
+        return self._page(self.text(title, **values), f"<p>{escape(self.text(text, **values))}</p>", status)
+
+    def ask(self, title: str, label: str, text: str | None = None, **values: str) -> HTMLResponse:
+        """A page whose button posts to its own address."""
+        line = f"<p>{escape(self.text(text, **values))}</p>\n" if text is not None else ""
+        return self._page(self.text(title, **values), line + _BUTTON.format(label=escape(self.text(label))), 200)
+
+    def text(self, name: str, **values: str) -> str:
+        isolated = {key: self._isolate(value) for key, value in values.items()}
+        return texts_in(self.language)["pages"][name].format(**isolated)
+
+    @property
+    def _direction(self) -> str:
+        return "rtl" if self.language == "ar" else "ltr"
+
+    def _isolate(self, value: str) -> str:
+        """A value whose direction leaves the sentence around it in order."""
+        return value.join(ISOLATES) if self._direction == "rtl" else isolate(value)
+
+    def _page(self, title: str, content: str, status: int) -> HTMLResponse:
+        headers = {**SECURITY_HEADERS, "content-security-policy": _POLICY, "cache-control": "no-store"}
+        html = _PAGE.format(language=self.language, direction=self._direction, title=escape(title), content=content)
+        return HTMLResponse(html, status, headers)
 
 
-def button_page(title: str, label: str, text: str = "") -> HTMLResponse:
-    """A page whose button posts to its own address."""
-    line = f"<p>{escape(text)}</p>\n" if text else ""
-    return _page(title, line + _BUTTON.format(label=escape(label)), 200)
-
-
-def _page(title: str, content: str, status: int) -> HTMLResponse:
-    headers = {**SECURITY_HEADERS, "content-security-policy": _POLICY, "cache-control": "no-store"}
-    return HTMLResponse(_PAGE.format(title=escape(title), content=content), status, headers)
+def _pages_for(request: Request) -> _Pages:
+    return _Pages(page_language(request.headers.get("accept-language", "")))
 
 
 # ── unsubscribe ──
@@ -63,58 +88,50 @@ def _page(title: str, content: str, status: int) -> HTMLResponse:
 TIMEOUT = 10.0
 _log = structlog.get_logger("ringside.unsubscribe")
 
-_UNSUBSCRIBE_BUTTON = "Yes, unsubscribe"
-_QUESTIONS = {
-    OtherEmails.REMINDERS: "No more reminders of missing predictions?",
-    OtherEmails.REPLIES: "No more emails about replies to your comments?",
-}
+_QUESTIONS = {OtherEmails.REMINDERS: "endReminders", OtherEmails.REPLIES: "endReplies"}
 _SETTINGS = {OtherEmails.REMINDERS: "lock_reminder_hours", OtherEmails.REPLIES: "reply_emails"}
 """What a profile has for those who want them."""
-_OUT_OF_DATE = (
-    "The subscriptions of this address were moved to an account. If you still receive these words, use the link in the "
-    "newest email, or sign in and unsubscribe there."
-)
 
 
 async def unsubscribe(request: Request) -> HTMLResponse:
     """End the subscriptions that a signed link names. The services are in the state of the lifespan."""
     services: Services = request.state.services
+    pages = _pages_for(request)
     try:
         unsubscription = Unsubscription.parse(services.seal, request.query_params.get("token", ""))
     except Forged:
-        text = "Copy the whole link from the email. If it is very old, use the link in a newer email."
-        return text_page("This link is not complete", text, 400)
+        return pages.tell("incomplete", "copyLinkOrNewer", 400)
     try:
         with deadline(TIMEOUT):
             if request.method == "POST":
-                return await _unsubscribe(services, unsubscription)
-            return await _confirmation_page(services, unsubscription)
+                return await _unsubscribe(services, pages, unsubscription)
+            return await _confirmation_page(services, pages, unsubscription)
     except (DynamoError, Conflict):
-        return text_page("Please try again in a minute", "The service is busy; nothing was changed.", 503)
+        return pages.tell("tryAgain", "busy", 503)
 
 
-async def _confirmation_page(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
+async def _confirmation_page(services: Services, pages: _Pages, unsubscription: Unsubscription) -> HTMLResponse:
     if unsubscription.other is not None:
-        return button_page(_QUESTIONS[unsubscription.other], _UNSUBSCRIBE_BUTTON)
+        return pages.ask(_QUESTIONS[unsubscription.other], "unsubscribe")
     if unsubscription.list is None:
-        return button_page("Unsubscribe from all daily words?", _UNSUBSCRIBE_BUTTON)
+        return pages.ask("endAllWords", "unsubscribe")
     word_list = await lists.read_list(services.table, unsubscription.list)
-    name = word_list.name if word_list is not None else "this list"
-    return button_page(f"Unsubscribe from the daily words of {isolate(name)}?", _UNSUBSCRIBE_BUTTON)
+    name = word_list.name if word_list is not None else pages.text("thisList")
+    return pages.ask("endWords", "unsubscribe", list=name)
 
 
-async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
+async def _unsubscribe(services: Services, pages: _Pages, unsubscription: Unsubscription) -> HTMLResponse:
     user = unsubscription.user
     if unsubscription.other is not None:
-        return await _end_other(services, user, unsubscription.other)
+        return await _end_other(services, pages, user, unsubscription.other)
     claims = await _standing_claims(services, unsubscription)
     ended = await _end(services, user, unsubscription)
     if len(claims) == 1:
         ended += await _end(services, claims[0].user, unsubscription)
     elif claims or not (ended or await _is_in_use(services, user)):
-        return text_page("This link is out of date", _OUT_OF_DATE, 410)
+        return pages.tell("outOfDate", "moved", 410)
     _log.info("unsubscribed by link", all_lists=unsubscription.list is None, ended=ended)
-    return text_page("Done", "You will not receive these words again.")
+    return pages.tell("done", "wordsEnded")
 
 
 async def _end(services: Services, user: str, unsubscription: Unsubscription) -> int:
@@ -150,7 +167,7 @@ async def _is_in_use(services: Services, user: str) -> bool:
     return profile is not None and profile.email is not None
 
 
-async def _end_other(services: Services, user: str, emails: OtherEmails) -> HTMLResponse:
+async def _end_other(services: Services, pages: _Pages, user: str, emails: OtherEmails) -> HTMLResponse:
     unit, name = services.unit(f"User:{user}"), _SETTINGS[emails]
     profile = await profile_store.read_profile(services.table, user)
     if profile is not None and getattr(profile, name):
@@ -159,7 +176,7 @@ async def _end_other(services: Services, user: str, emails: OtherEmails) -> HTML
             await profile_store.update_profile(services.table, changed, [name], unit)
             services.profiles.put(user, changed)
     _log.info("emails ended by link", emails=emails.value)
-    return text_page("Done", "You will not receive these emails again.")
+    return pages.tell("done", "emailsEnded")
 
 
 # ── confirmation ──
@@ -172,10 +189,11 @@ async def _end_other(services: Services, user: str, emails: OtherEmails) -> HTML
 # |--------|-------------------------------------------------------------------------------------|
 # | 200    | the page with the button; after the button: confirmed                               |
 # | 400    | the link was altered or cut                                                         |
-# | 404    | the list was deleted, or the account                                                |
-# | 410    | the link was used, or a day has passed, or another address was asked for since      |
+# | 404    | the list was deleted                                                                |
+# | 410    | the link was used, or a day has passed, or another address was asked for since, or  |
+# |        | the account was deleted                                                             |
 # | 409    | the address has as many subscriptions as it may have                                |
-# | 503    | the table does not answer                                                           |
+# | 503    | the table does not answer, or others change the same all the time                   |
 
 _confirm_log = structlog.get_logger("ringside.confirmations")
 
@@ -183,51 +201,49 @@ _confirm_log = structlog.get_logger("ringside.confirmations")
 async def confirm(request: Request) -> HTMLResponse:
     """Show what a sealed link confirms, or confirm it."""
     services: Services = request.state.services
+    pages = _pages_for(request)
     try:
         link = Link.parse(services.seal, request.query_params.get("token", ""))
     except Forged:
-        return text_page("This link is not complete", "Copy the whole link from the email.", 400)
+        return pages.tell("incomplete", "copyLink", 400)
     if link.expires <= services.clock():
-        return text_page("This link has expired", f"It was good for {LINK_HOURS} hours. Ask for a new one.", 410)
+        return pages.tell("expired", "wasGoodFor", 410, hours=str(LINK_HOURS))
     try:
         with deadline(TIMEOUT):
-            return await (_confirm if request.method == "POST" else _page_of_link)(services, link)
-    except (NotFound, NotAllowed, Conflict, DynamoError) as error:
-        return _refusal_page(error)
+            return await (_confirm if request.method == "POST" else _page_of_link)(services, pages, link)
+    except (NotFound, Conflict, DynamoError) as error:
+        return _refusal_page(pages, error)
 
 
-def _refusal_page(error: NotFound | NotAllowed | Conflict | DynamoError) -> HTMLResponse:
+def _refusal_page(pages: _Pages, error: NotFound | Conflict | DynamoError) -> HTMLResponse:
     match error:
-        case NotFound() | NotAllowed():
-            return text_page("This link no longer confirms anything", error.message, 404)
+        case NotFound():
+            return pages.tell("confirmsNothing", "listDeleted", 404)
         case ConfirmationUsed():
-            return text_page("This link was already used", "It works once. Ask for a new one to subscribe again.", 410)
-        case Conflict():
-            return text_page("Nothing was changed", error.message, 409)
+            return pages.tell("used", "worksOnce", 410)
+        case Conflict(retry_after=None):
+            return pages.tell("unchanged", "tooMany", 409)
         case _:
-            return text_page("Please try again in a minute", "The service is busy; nothing was changed.", 503)
+            return pages.tell("tryAgain", "busy", 503)
 
 
-async def _page_of_link(services: Services, link: Link) -> HTMLResponse:
+async def _page_of_link(services: Services, pages: _Pages, link: Link) -> HTMLResponse:
     if link.purpose is Purpose.ADDRESS:
-        title = "Receive emails at this address?"
-        return button_page(title, "Yes, this is my address", f"{link.email} becomes the address of your account.")
+        return pages.ask("confirmAddress", "myAddress", "becomesAddress", email=link.email)
     word_list = await read_list_to_confirm(services, link)
-    title = f"Receive the daily words of {isolate(word_list.name)}?"
-    return button_page(title, "Yes, send them", f"They are sent to {link.email}, until you unsubscribe.")
+    return pages.ask("confirmWords", "sendWords", "sentUntil", list=word_list.name, email=link.email)
 
 
-async def _confirm(services: Services, link: Link) -> HTMLResponse:
+async def _confirm(services: Services, pages: _Pages, link: Link) -> HTMLResponse:
     if link.purpose is Purpose.SUBSCRIPTION:
         word_list = await confirm_subscription(services, link)
         _confirm_log.info("a subscription was confirmed by link", list=word_list.list)
-        return text_page("Done", f"You will receive the daily words of {isolate(word_list.name)} at {link.email}.")
+        return pages.tell("done", "wordsConfirmed", list=word_list.name, email=link.email)
     user = link.about[0]
     unit = services.unit(f"User:{user}")
     profile = await profile_store.confirm_email(services.table, user, link.email, link.address, unit)
     if profile is None:
-        text = "It was already used, or another address was asked for since: then use the link sent there."
-        return text_page("This link is no longer valid", text, 410)
+        return pages.tell("notValid", "usedOrReplaced", 410)
     services.profiles.put(user, services.with_name(profile))
     _confirm_log.info("an address was confirmed by link")
-    return text_page("Done", f"Your emails will be sent to {link.email}.")
+    return pages.tell("done", "addressConfirmed", email=link.email)

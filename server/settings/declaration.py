@@ -90,8 +90,7 @@ class Settings(BaseSettings):
         setting(
             f"Up to four secrets, comma-separated, each of {MIN_SECRET_LENGTH} characters or more. The first one signs "
             "cookies, ballots, cursors and development tokens; what any of them has signed is accepted.",
-            write="the output of `openssl rand -base64 48`; keep the old one after a comma until all it signed "
-            "has expired",
+            write="the output of `openssl rand -base64 48`; keep the old one after a comma, unless it was stolen",
             default=(),
             shown="generated once in `RINGSIDE_DATA` if embedded; otherwise required",
         )
@@ -281,7 +280,8 @@ class Settings(BaseSettings):
         write="the path of a folder with templates such as daily-word.html",
     )
     public_url: Annotated[str, pydantic.AfterValidator(values.parse_public_address)] = setting(
-        "The service's public address. The links in emails start with it.",
+        "The address at which browsers reach the service. Links in emails, the provider's redirect, and the `aud` of "
+        "sites' tokens are made of it; its host is allowed, and its pages count as the service's own.",
         write="an address such as https://api.example.com",
         default="http://127.0.0.1:8000",
         shown="`http://127.0.0.1:8000`; of `ringside serve`, the address that it listens on",
@@ -399,7 +399,7 @@ class Settings(BaseSettings):
     )
     max_complexity: int = number(
         "Fields that one operation may ask for, each counted once per object it is read from. The elements ask for up "
-        "to 3,000, the admin pages for up to 9,000: with less they are refused.",
+        "to 3,500, the admin pages for up to 9,000: with less they are refused.",
         default=10_000,
         within=(100, 1_000_000),
     )

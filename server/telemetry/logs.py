@@ -137,9 +137,9 @@ def _configure_uvicorn() -> None:
 
 
 def _edit_uvicorn(record: logging.LogRecord) -> bool:
-    """Cut the query strings of WebSockets off, and shorten or drop the tracebacks that clients can cause."""
+    """Drop the lines that name clients' addresses, and shorten or drop the tracebacks that clients can cause."""
     if isinstance(record.args, tuple) and "WebSocket" in str(record.msg):
-        record.args = tuple(part.partition("?")[0] if isinstance(part, str) else part for part in record.args)
+        return False  # who opens a socket from where; what is done over it is logged without an address
     if "Invalid UTF-8" in str(record.msg):  # that a client sends; one line says as much
         record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
     error = record.exc_info[1] if record.exc_info else None  # of an answer whose client has just gone

@@ -26,6 +26,7 @@ from server.http.protocol import (
     LISTENERS,
     MAX_HEADERS,
     MAX_PIPELINED,
+    MOST_UNREAD,
     LimitedProtocol,
     ServerConfig,
     listeners,
@@ -34,7 +35,9 @@ from server.http.protocol import (
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, LIVEZ, QUERY, connect, exchange, head, post
 from tests.attack.serving import Served, serving_on_a_socket
-from tests.attack.websocket_frames import HANDSHAKE
+from tests.attack.websocket_frames import HANDSHAKE, TEXT, frame, message
+from tests.client import serving
+from tests.comments import post as post_comment
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.examples import examples
@@ -226,6 +229,51 @@ async def test_a_client_that_accepts_nothing_is_disconnected(tmp_path: Path) -> 
                     received += piece.count(b"HTTP/1.1 200 ")
             assert 0 < received < requests
         assert (await exchange(own.url, [post()])).statuses == [200]
+
+
+async def test_a_message_that_does_not_end_ends_its_socket(impatient: Served) -> None:
+    """A megabyte was kept for as long as the client answered pings."""
+    async with connect(impatient.url) as (reader, writer):
+        writer.write(HANDSHAKE)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(message({"type": "connection_init"}) + frame(b"x", TEXT, first_bits=0))
+        async with asyncio.timeout(60):
+            await reader.read()
+
+
+async def test_a_socket_is_not_opened_behind_a_request_that_is_not_answered(impatient: Served) -> None:
+    """The connection stayed among those that wait, and the answer could have gone into the socket."""
+    answered = await exchange(impatient.url, [LIVEZ + HANDSHAKE], answers=None)
+    assert (101 in answered.statuses, answered.closed) == (False, True)
+    await until(lambda: not impatient.server.server_state.connections, "the connection is closed")
+    assert not impatient.config.waiting
+
+
+async def test_zeros_before_a_content_length_are_no_fault(service: Service) -> None:
+    """Python reads no number of more than 4,300 digits."""
+    zeros = post().replace(b"content-length: ", b"content-length: " + b"0" * 4400)
+    assert (await exchange(service.url, [zeros])).statuses == [200]
+
+
+async def test_answers_that_nobody_reads_take_little_memory(default_engine: RunningEngine, one_table: Table) -> None:
+    """The connections with the most to read are closed; others are answered."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as client:
+        for _ in range(40):
+            await post_comment(client.member("ada"), product="long", body="x" * 10_000)
+    query = '{ comments(product: "long", first: 100) { nodes { %s } } }' % " ".join(f"b{n}: body" for n in range(38))
+    async with serving_on_a_socket(settings) as served, AsyncExitStack() as stack:
+        for _ in range(6):
+            _, writer = await stack.enter_async_context(connect(served.url))
+            writer.write(post(body=json.dumps({"query": query}).encode()))
+        connections = served.server.server_state.connections
+
+        def unread() -> int:
+            return sum(one.transport.get_write_buffer_size() for one in connections)
+
+        await until(lambda: len(connections) < 6 and unread(), "a connection was closed")
+        assert (await exchange(served.url, [post()])).statuses == [200]
+        assert unread() <= MOST_UNREAD
 
 
 async def test_idle_connections_make_room_for_requests(impatient: Served) -> None:

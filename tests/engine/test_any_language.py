@@ -330,3 +330,14 @@ async def test_the_page_to_unsubscribe_isolates_a_lists_name(one_client: Client)
     link = Unsubscription("ada", parse_node_key("WordList", list_id), CharacterSet.SIMPLIFIED)
     page = await one_client.http.get("/unsubscribe", params={"token": link.token(one_client.services.seal)})
     assert "the daily words of \u2068كلمات أولى\u2069?" in page.text
+
+
+async def test_the_page_to_unsubscribe_is_in_the_readers_language(one_client: Client) -> None:
+    """With its direction, and a name that is written in the other one isolated."""
+    list_id = await public_list(one_client, "Words (new)")
+    link = Unsubscription("ada", parse_node_key("WordList", list_id), CharacterSet.SIMPLIFIED)
+    given = {"token": link.token(one_client.services.seal)}
+    page = await one_client.http.get("/unsubscribe", params=given, headers={"Accept-Language": "ar-EG, en;q=0.5"})
+    assert '<html lang="ar" dir="rtl">' in page.text
+    assert "<h1>هل تلغي الاشتراك في كلمات اليوم من \u2068Words (new)\u2069؟</h1>" in page.text
+    assert "نعم، ألغِ الاشتراك</button>" in page.text

@@ -135,9 +135,14 @@ async def test_workers_of_which_none_can_start_end_with_an_error(
             stderr=asyncio.subprocess.STDOUT,
         )
         assert process.stdout
-        await process.stdout.readuntil(b"Ringside answers")
-        proxy.error = "AccessDeniedException"
-        output = await process.stdout.read()
+        try:
+            await process.stdout.readuntil(b"Ringside answers")
+            proxy.error = "AccessDeniedException"
+            async with asyncio.timeout(300):
+                output = await process.stdout.read()
+        finally:
+            if process.returncode is None:
+                process.kill()
     assert (await process.wait(), b"No worker could start" in output) == (1, True), output
 
 

@@ -340,20 +340,32 @@ async def test_a_resumed_stream_misses_nothing(one_client: Client) -> None:
 
 
 async def test_a_stream_begins_at_the_moment_when_a_page_was_read(one_client: Client) -> None:
-    """With what became visible since then; a page may have no comment that says it. It never begins later than now."""
-    ada = one_client.member("ada")
-    await post(ada, body="before")
+    """With what became visible since then; a page may have no comment that says it. It never begins later than now.
+
+    What was being written while the page was read is not on it, although its id is older than the moment.
+    """
+    ada, services = one_client.member("ada"), one_client.services
+    found = await read_comment(services.table, "42", _ulid_of(await post(ada, body="before")))
+    assert found is not None
+    clock = services.clock
+    services.clock = lambda: clock() + timedelta(minutes=1)
+    late = services.ids.next(services.clock())
     now = await one_client.ask("{ now }")
-    await until(lambda: one_client.services.clock() > datetime.fromisoformat(now) + timedelta(milliseconds=1), "later")
+    await until(lambda: services.clock() > datetime.fromisoformat(now) + timedelta(milliseconds=1), "later")
+    await services.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
     await post(ada, body="since")
     again = watch(one_client, after=now)
-    assert [body for _, body in await taken(again, 1)] == ["since"]
+    assert [body for _, body in await taken(again, 2)] == ["late", "since"]
     await again.aclose()
+    services.clock = lambda: clock() + timedelta(minutes=2)
     stream = watch(one_client, after="9000-01-01T00:00:00Z")
     waiting = asyncio.create_task(taken(stream, 1))
     await listening(one_client)
     await post(ada, body="next")
     assert [body for _, body in await waiting] == ["next"]
+    await stream.aclose()
+    stream = watch(one_client, after="0001-01-01T00:00:00Z")
+    assert [body for _, body in await taken(stream, 2)] == ["before", "late"]
     await stream.aclose()
     for wrong in ("2026-01-01T00:00:00", "now"):
         with pytest.raises(InvalidInput):

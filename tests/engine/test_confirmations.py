@@ -172,6 +172,19 @@ async def test_altered_and_expired_links_are_refused(one_mail: MailingService) -
     assert await one_mail.profile(ADA) is None
 
 
+async def test_the_page_of_a_link_is_in_the_readers_language(one_mail: MailingService) -> None:
+    """With its direction, when it asks and when it refuses."""
+    await one_mail.ask(ADA, await known_list(one_mail.client, "Words (new)"))
+    [link] = one_mail.links(ADA)
+    page = (await one_mail.client.http.get(link, headers={"Accept-Language": "ar"})).text
+    assert '<html lang="ar" dir="rtl">' in page
+    assert "<h1>هل تتلقى كلمات اليوم من \u2068Words (new)\u2069؟</h1>" in page
+    assert f"تُرسل إلى \u2068{ADA}\u2069 حتى تلغي الاشتراك." in page
+    await one_mail.press(link)
+    again = await one_mail.client.http.post(link, headers={"Accept-Language": "de-AT"})
+    assert (again.status_code, "<h1>Dieser Link wurde schon benutzt</h1>" in again.text) == (410, True)
+
+
 async def test_a_list_that_was_deleted_meanwhile_is_not_confirmed(mail: MailingService) -> None:
     """On opening and on pressing alike; the link is not used up by it."""
     words = await known_list(mail.client)

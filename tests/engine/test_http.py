@@ -30,7 +30,7 @@ from server.settings import Settings
 from tests.client import Client, serving
 from tests.command import ROOT
 from tests.npm import FOLDER, node_with
-from tests.queries import CAST_VOTE, DRAW_MATCHUP, RECORD_QUIZ
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, POST_COMMENT, RECORD_QUIZ
 from tests.query_bombs import QUERY_BOMBS
 from tests.season import EventEditor, prediction_input
 from tests.service import Service, running_service
@@ -612,6 +612,54 @@ async def test_an_object_that_is_asked_for_twice_is_read_once(one_client: Client
         answer = await one_client.ask("query ($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=[event, unknown] * 50)
     assert answer == [{"id": event}, None] * 50
     assert spent.calls <= 4
+
+
+async def test_an_id_that_cannot_be_read_is_the_error_of_its_entry(one_client: Client) -> None:
+    """By graphql-core as by the compiled code, which answers from the second use on."""
+    event = (await EventEditor(one_client).event())["id"]
+    body = {
+        "query": "query ($ids: [ID!]!) { viewer { id } nodes(ids: $ids) { id } }",
+        "variables": {"ids": [event, "x"]},
+    }
+    for _ in range(3):
+        answer = (await one_client.http.post("/graphql", json=body)).json()
+        assert answer["data"] == {"viewer": None, "nodes": [{"id": event}, None]}
+        [error] = answer["errors"]
+        assert (error["path"], error["extensions"]["code"]) == (["nodes", 1], "BAD_USER_INPUT")
+
+
+async def test_an_answer_is_not_compressed_for_who_refuses_that(one_client: Client) -> None:
+    refuses, query = {"accept-encoding": "gzip;q=0"}, {"query": "{ __schema { types { name } } }"}
+    answer = await one_client.http.get("/graphql", params=query, headers=refuses)
+    assert (len(answer.content) > 1000, "content-encoding" in answer.headers) == (True, False)
+
+
+LONG_AGO = "1990-01-01T00:00:00Z"
+
+
+async def test_an_answer_that_has_one_long_text_many_times_is_refused(service: Service) -> None:
+    """A kilobyte asked for hundreds of megabytes: one text under many aliases, of each of many comments."""
+    comments = 'comments(product: "long", first: 100) { nodes { %s } }'
+    many, refused = comments % " ".join(f"b{n}: body" for n in range(38)), "The answer has more than 16,777,216 letters"
+    headers = {"authorization": f"Bearer {service.token('ada')}"}
+    async with httpx.AsyncClient(base_url=service.url, timeout=120, headers=headers) as http:
+
+        async def ask(query: str, **variables: Any) -> dict[str, Any]:
+            answer: dict[str, Any] = (await http.post("/graphql", json={"query": query, "variables": variables})).json()
+            return answer
+
+        posted = {"product": "long", "language": "en", "body": "x" * 10_000}
+        for _ in range(45):
+            assert "errors" not in await ask(POST_COMMENT, input=posted)
+        [error] = (await ask(f"{{ {many} }}"))["errors"]
+        assert (error["extensions"]["code"], error["message"].startswith(refused)) == ("BAD_USER_INPUT", True)
+        assert len((await ask(f"{{ {comments % 'body'} }}"))["data"]["comments"]["nodes"]) == 45
+        theirs = many.replace('product: "long", ', "")
+        stream = f'subscription {{ commentPosted(product: "long", after: "{LONG_AGO}") {{ author {{ {theirs} }} }} }}'
+        events = {"accept": "text/event-stream"}
+        async with http.stream("POST", "/graphql", json={"query": stream}, headers=events) as response:
+            told = await anext(line async for line in response.aiter_lines() if line.startswith("data:"))
+            assert refused in told
 
 
 @pytest.mark.parametrize("kind", ["Board", "League"])

@@ -92,6 +92,7 @@ async def test_a_member_s_file_has_everything_and_explains_it(client: Client) ->
     expected = {
         "profile": 1, "vote": 3, "prediction": 2, "standing": 1, "comment": 4, "quiz": 2, "sentence": 1,
         "activeDays": 1, "list": 1, "word": 1, "quota": 1, "report": 1,
+        "leagues": 1,
     }  # fmt: skip
     assert {kind: counted[kind] for kind in expected} == expected
     profile = next(line["record"] for line in lines if line["kind"] == "profile")

@@ -265,9 +265,11 @@ async def test_moving_the_start_moves_the_lock(one_client: Client) -> None:
     assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
     past = await editor.event(starts=in_hours(-1))
     assert past["state"] == "LOCKED"
+    for cancelled in (True, False):
+        await editor.client.ask(UPDATE_EVENT, input={"event": event, "cancelled": cancelled})
     about, told = f"Event:{parse_node_key('Event', event)}", one_client.services.table.scan(OCCURRENCE, consistent=True)
     kinds = [one.kind async for one in told if one.object == about]
-    assert (kinds.count(Kind.EVENT_LOCKED), kinds.count(Kind.EVENT_CHANGED)) == (1, 2)
+    assert (kinds.count(Kind.EVENT_LOCKED), kinds.count(Kind.EVENT_CHANGED)) == (1, 4)
 
 
 async def test_a_cancelled_event_takes_no_predictions_until_it_is_restored(one_client: Client) -> None:

@@ -25,6 +25,7 @@ from resolvers.whole import exporting, importing
 from schema import schema
 from schema.framework.declarations import COMPLEXITY, READ, declared_of
 from server.auth import tokens
+from server.execution.answers import LARGEST_ANSWER
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
 from server.http import messages, protocol, sign_in
 from server.http.pipeline import DEAR, DEAR_AT_ONCE, LARGEST_SUBSCRIPTION
@@ -54,6 +55,9 @@ FIGURES = {
     "objects that an operation names in lists: `nodes(ids:)`, `commentStatisticsOf(products:)`": [LIMITS.named],
     "strings, brackets and commas in a request's JSON": [MAX_JSON_PARTS],
     "values in the variables": [LIMITS.values],
+    "fields of the schema's own types in an introspection's answer": [LIMITS.introspection],
+    f"letters of all texts in the answer of an operation of complexity {DEAR:,} or more": [LARGEST_ANSWER],
+    "frames of one message on a WebSocket, which all come within `RINGSIDE_BODY_TIMEOUT`": [protocol.MOST_FRAMES],
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
     "league codes tried, per member; per address": [rules.PER_MEMBER.limit, rules.PER_ADDRESS.limit],

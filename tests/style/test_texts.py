@@ -6,9 +6,11 @@ What elements and admin pages have in common addresses nobody.
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from resolvers.values.languages import PAGE_LANGUAGES
 from tests.command import ROOT
 
 FORMAL = {
@@ -38,6 +40,21 @@ def test_fans_are_addressed_in_one_way_wherever_they_are(folder: str, language: 
     """An element leads to the window for signing in, and that to an email: neither suddenly becomes formal."""
     texts = json.loads((ROOT / folder / f"{language}.json").read_text(encoding="utf-8"))
     assert [text for text in _texts(texts) if re.search(FORMAL[language], text)] == []
+
+
+@pytest.mark.parametrize("language", PAGE_LANGUAGES)
+@pytest.mark.parametrize("folder", ["server/http/pages/texts", "server/mail/texts"])
+def test_every_text_of_pages_and_emails_is_in_every_language(folder: str, language: str) -> None:
+    """With the same values in it: one that is missing fails only when somebody reads it in that language."""
+    texts, english = (json.loads((ROOT / folder / f"{each}.json").read_text("utf-8")) for each in (language, "en"))
+    assert _values(texts) == _values(english)
+
+
+def _values(texts: Any) -> Any:
+    """The values that texts show, in place of each text."""
+    if isinstance(texts, str):
+        return sorted(re.findall(r"\{\w+\}", texts))
+    return {name: _values(each) for name, each in texts.items()}
 
 
 @pytest.mark.parametrize("language", INFORMAL)

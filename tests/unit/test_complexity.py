@@ -4,7 +4,14 @@ import re
 from typing import Any
 
 import pytest
-from graphql import FragmentDefinitionNode, OperationDefinitionNode, build_schema, parse, validate
+from graphql import (
+    FragmentDefinitionNode,
+    OperationDefinitionNode,
+    build_schema,
+    get_introspection_query,
+    parse,
+    validate,
+)
 
 from schema import schema
 from schema.framework.declarations import AWAITED, READ
@@ -214,3 +221,33 @@ def test_the_guide_says_which_complexity_the_service_s_own_pages_need() -> None:
     elements, admins = (int(number.replace(",", "")) for number in said.groups())
     assert 0.8 * elements <= most[False] <= elements
     assert 0.8 * admins <= most[True] <= admins
+
+
+ASKED = (("a", "__schema { ...T }"), ("t", "types { ...G }"))
+INTROSPECTION = """{ %s }
+fragment T on __Schema { %s }
+fragment G on __Type { fields { type { ...F ofType { ...F ofType { ofType { ...F } } } } } }
+fragment F on __Type { fields { name description isDeprecated deprecationReason __typename } }"""
+
+
+def test_an_introspection_that_asks_many_times_is_refused() -> None:
+    """Its aliases are few, and its fields count once in the complexity; answering it took most of a minute."""
+    schemas, types = (" ".join(f"{name}{n}: {rest}" for n in range(20)) for name, rest in ASKED)
+    with pytest.raises(InvalidOperation, match="fields of the introspection: more than 80000"):
+        Documents(schema._schema).operation(GraphQLRequest(INTROSPECTION % (schemas, types)), introspection=True)
+    whole = get_introspection_query(
+        specified_by_url=True, directive_is_repeatable=True, schema_description=True, input_value_deprecation=True
+    )
+    Documents(schema._schema).operation(GraphQLRequest(whole), introspection=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ viewer { " + "subscriptions { list { owner { " * 3 + "id" + "} " * 11,
+        '{ user(id: "x") { standings { user { standings { user { standings { rank } } } } } } }',
+    ],
+)
+def test_lists_that_lead_to_lists_of_their_kind_count_as_long_as_they_may_be(text: str) -> None:
+    with pytest.raises(InvalidOperation, match="asks for up to"):
+        Documents(schema._schema).operation(GraphQLRequest(text), introspection=False)

@@ -30,6 +30,8 @@ class Store:
         self.reads: list[list[str]] = []
         self.go = asyncio.Event()
         self.go.set()
+        self.held = asyncio.Event()
+        self.held.set()
         self.gone = False
 
     async def read(self, keys: Sequence[str]) -> Mapping[str, str | Exception]:
@@ -40,6 +42,7 @@ class Store:
         return await read_each(keys, self._read_one)
 
     async def _read_one(self, key: str) -> str | None:
+        await self.held.wait()
         if key in self.broken:
             raise ValueError(key)
         return self.records.get(key)
@@ -117,6 +120,53 @@ async def test_each_request_waits_until_its_own_deadline() -> None:
     store.go.set()
     assert await patient == "A"
     assert store.reads == [["a"]]
+
+
+async def test_a_read_within_a_read_has_the_time_of_all_who_wait() -> None:
+    """Not only that of the request that began both."""
+    store, cache = Store("a"), ReadCache()
+    inner = cache.each("inner", store._read_one)
+    outer = cache.each("outer", inner.load)
+    store.held = asyncio.Event()
+    with deadline(0.05):
+        first = asyncio.create_task(outer.load("a"))
+    await turns()
+    with deadline(60.0):
+        second = asyncio.create_task(outer.load("a"))
+    with pytest.raises(DeadlineExceeded):
+        await first
+    store.held.set()
+    assert await second == "A"
+
+
+async def test_a_read_from_before_a_change_is_joined_by_nobody_after_it() -> None:
+    """Not even if the read that was to follow it is given up."""
+    store = Store("a")
+    reads = kept(store)
+    store.go.clear()
+    before = asyncio.create_task(reads.load("a"))
+    await turns()
+    following = asyncio.create_task(reads.load("a", 0))
+    await turns()
+    reads.forget("a")
+    following.cancel()
+    await turns()
+    after = asyncio.create_task(reads.load("a"))
+    await turns()
+    store.go.set()
+    assert [await before, await after] == ["A", "A"]
+    assert store.reads == [["a"], ["a"]]
+
+
+async def test_several_reads_end_when_their_request_leaves() -> None:
+    store = Store("a", "b", "c")
+    reads = ReadCache().each("letters", store._read_one)
+    store.held = asyncio.Event()
+    waiting = asyncio.create_task(reads.load_many("abc"))
+    await turns()
+    waiting.cancel()
+    await turns()
+    assert not reads._latest
 
 
 async def test_a_read_ends_when_nobody_waits_for_it() -> None:
@@ -292,9 +342,9 @@ async def test_an_outdated_answer_is_for_those_who_accept_an_older_one() -> None
     early = asyncio.create_task(reads.load("a", 0))
     await turns()
     reads.outdate("a")
-    store.go.set()
-    assert await early == "A"
     store.records["a"] = "NEW"
+    store.go.set()
+    assert await early == "NEW"
     assert await reads.load("a", 5.0) == "A"
     now = 4.5
     assert reads.known("a", 5.0) == "A"
