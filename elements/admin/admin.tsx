@@ -318,10 +318,10 @@ class Admin extends Part<AdminViewerData> {
       await this.remark.refuse(answer);
       return null;
     }
-    if (note === this.remark.values.note.trim()) this.remark.values.note = '';
     this.isStale = answer.refused.length > 0;
-    const refused = answer.refused.map(({ message }: { message: string }) => message).join(' ');
-    this.say(`${this.t('decided', { n: answer.comments.length })} ${refused}`);
+    if (!this.isStale && note === this.remark.values.note.trim()) this.remark.values.note = '';
+    const refused = new Set(answer.refused.map(({ message }: { message: string }) => message));
+    this.say(`${this.t('decided', { n: answer.comments.length })} ${[...refused].join(' ')}`);
     return answer.comments as Comment[];
   }
 
@@ -356,7 +356,8 @@ class Admin extends Part<AdminViewerData> {
     if (this.isStale) return this.open(); // to show what others have made of it
     if (place !== 'comments/held') return this.showInPlace(decided, current);
     const left = list.filter(({ id }) => !ids.has(id));
-    if (this.queued <= MOST_COUNTED) this.queued -= list.length - left.length;
+    const waited = list.filter(({ id, status, reportReasons }) => ids.has(id) && (status === 'PENDING' || reportReasons?.length));
+    if (this.queued <= MOST_COUNTED) this.queued -= waited.length;
     const read = this.find('article:focus-within');
     // The one that was moved to meanwhile stays the current one.
     const next = list.slice(Math.max(0, this.placeOf(current))).find((one) => left.includes(one)) ?? left.at(-1);
@@ -517,15 +518,17 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private comment({ id, author, product, createdAt, body, title, status, heldBy, reportReasons }: Comment, place: number) {
+    // What is pressed stays where it is until it is released: then its click is about the comment.
+    const focused = () => this.find('article:active') || this.go(id);
     return (
-      <article key={id} id={`comment-${place}`} class={id === this.current ? 'current' : ''} tabindex="-1" aria-current={id === this.current && 'true'} onclick={() => this.go(id)} onfocus={() => this.go(id)}>
-        <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onfocus={() => this.go(id)} onchange={() => this.choose(id)} />{this.t('choose')}</label>
+      <article key={id} id={`comment-${place}`} class={id === this.current ? 'current' : ''} tabindex="-1" aria-current={id === this.current && 'true'} onclick={() => this.go(id)} onfocus={focused}>
+        <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onfocus={focused} onchange={() => this.choose(id)} />{this.t('choose')}</label>
         <p><strong dir="auto">{author.name}</strong> {author.isGuest && this.t('guest')} <span class="soft">{product} · {this.date(createdAt)} · {this.t(status)}</span></p>
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}
         {title && <p dir="auto"><strong>{title}</strong></p>}
         <p class="body" dir="auto">{body}</p>
-        {id === this.current && this.history && this.before('stack within')}
+        {id === this.current && this.history?.id === author.id && this.before('stack within')}
       </article>
     );
   }

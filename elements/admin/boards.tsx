@@ -142,18 +142,25 @@ export class Boards implements Area {
 
   // ── contenders ──
 
-  private async pick(files: FileList | null) {
-    const file = files?.[0];
-    this.shown = null;
-    this.svg = '';
-    if (!file) return this.page.render();
+  private async pick(file?: File) {
+    [this.shown, this.svg] = [null, ''];
+    if (!file || file.size > MOST_SVG) this.leaveOut();
+    if (!file) return;
     if (file.size > MOST_SVG) return this.page.say(this.page.t('pictureTooLarge'));
     const svg = (this.svg = await file.text());
     const data = await this.page.insist(() => ask(PREVIEW_CONTENDER, { svg }));
     if (svg !== this.svg) return; // another one was chosen meanwhile, or another board
     this.shown = data?.previewContender ?? null;
-    if (!this.shown) this.svg = ''; // refused, as adding it would be
+    if (!this.shown) this.leaveOut(); // refused, as adding it would be
     else if (!this.contender.values.name) this.contender.values.name = file.name.replace(/\.svg$/i, '');
+    this.page.render();
+  }
+
+  /** Leaves the picture out, also of the field, which would name it as one that is added. */
+  private leaveOut() {
+    [this.shown, this.svg] = [null, ''];
+    const field = this.page.find<HTMLInputElement>('#add-contender [type=file]');
+    if (field) field.value = '';
     this.page.render();
   }
 
@@ -163,8 +170,7 @@ export class Boards implements Area {
     const input = { board: this.board!.slug, name, description: description || null, link: link || null, svg: this.svg || null };
     if (!(await this.contender.send(ADD_CONTENDER, input))) return;
     this.contender.clear();
-    [this.shown, this.svg] = [null, ''];
-    this.page.find<HTMLFormElement>('#add-contender')?.reset();
+    this.leaveOut();
     await this.read(this.board!.slug);
     this.page.say(this.page.t('contenderAdded', { name }));
     await this.page.focus('#contender-name');
@@ -336,11 +342,11 @@ export class Boards implements Area {
         {this.contender.field('name', page.t('name'), { required: true })}
         {this.contender.field('description', page.t('description'))}
         {this.contender.field('link', page.t('link'), { type: 'url' })}
-        <label>{page.t('picture')}<input type="file" accept=".svg,image/svg+xml" onclick={anew} onchange={(event: any) => this.pick(event.currentTarget.files)} /></label>
+        <label>{page.t('picture')}<input type="file" accept=".svg,image/svg+xml" onclick={anew} onchange={(event: any) => this.pick(event.currentTarget.files[0])} /></label>
         {this.shown && (
           <figure class="stack tight">
             <img src={picture(this.shown)} alt={page.t('preview')} width="96" height="96" />
-            <div class="row"><button type="button" class="plain" onclick={() => this.pick(null)}>{page.t('remove')}<span class="hidden"> {page.t('picture')}</span></button></div>
+            <div class="row"><button type="button" class="plain" onclick={() => this.leaveOut()}>{page.t('remove')}<span class="hidden"> {page.t('picture')}</span></button></div>
             {this.shown.removed.length ? <figcaption class="error">{page.t('pictureRemoved', { names: this.shown.removed.join(', ') })}</figcaption> : null}
           </figure>
         )}

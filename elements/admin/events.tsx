@@ -31,6 +31,8 @@ export class Events implements Area {
   private answer: Draft<{ answer: string }> | null = null;
   private dragged: string | null = null;
   private isKeyDown = false;
+  /** The events whose answer is being recorded. */
+  private answering = new Set<string>();
   /** The event whose scoring was refused because results are missing. */
   private incomplete: string | null = null;
   /** What keys have chosen, by match, and is not recorded yet: they may only pass by. */
@@ -100,8 +102,15 @@ export class Events implements Area {
     this.page.say(this.page.t('saved'));
   }
 
-  /** The service would record it whatever is recorded by now: what another editor has recorded meanwhile is shown first. */
+  /** Pressed again while that takes its time, it would take its own answer for somebody else's. */
   private async answerTieBreak(event: string) {
+    if (this.answering.has(event)) return;
+    this.answering.add(event);
+    await this.recordAnswer(event).finally(() => this.answering.delete(event));
+  }
+
+  /** The service would record it whatever is recorded by now: what another editor has recorded meanwhile is shown first. */
+  private async recordAnswer(event: string) {
     const { card } = this;
     await this.read(event);
     if (this.card === card || this.card?.id !== event) return;

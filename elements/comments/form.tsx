@@ -4,7 +4,7 @@ import { h } from '../base/dom';
 import { newKey } from '../base/part';
 import type { Refused } from '../service';
 import type Comments from './comments';
-import type { Reply } from './comments';
+import type { Comment, Reply } from './comments';
 
 export type Kind = 'post' | 'reply' | 'edit' | 'answer';
 
@@ -12,12 +12,8 @@ export interface Values {
   rating: number | null;
   title: string;
   body: string;
-}
-
-interface Uses {
-  send: () => void;
-  cancel: () => void;
-  editExisting: () => void;
+  /** When the text that is changed was written. */
+  since?: string | null;
 }
 
 /** Letters of a text that the service takes. */
@@ -28,14 +24,14 @@ let count = 0;
 export class Form {
   readonly name = `form-${count++}`;
   /** A comment has a title and stars; a reply and an answer have neither. */
-  readonly isWhole: boolean;
-  values: Values;
+  declare readonly isWhole: boolean;
+  declare values: Values;
   errors: Record<string, string> = {};
-  isSending = false;
+  declare isSending?: boolean;
   /** The member's own review, which is in the way of another one. */
   existing: string | null = null;
   /** Whether the page's proof of purchase was refused: then the comment can go without. */
-  private isUnproven = false;
+  private declare isUnproven?: boolean;
   /** Of the request that sends these values: sent again, it counts once. */
   private key = '';
 
@@ -48,7 +44,13 @@ export class Form {
     readonly draft: string,
   ) {
     this.isWhole = kind === 'post' || (kind === 'edit' && part.rootOf(to!.id)?.id === to!.id);
-    this.values = { ...values, ...this.stored() };
+    const since = { edit: to?.editedAt, answer: (to as Comment)?.answer?.at }[kind as string];
+    this.values = { ...values, since };
+    try {
+      const stored = JSON.parse(localStorage.getItem(draft)!);
+      if (!since || stored.since === since) Object.assign(this.values, stored);
+      else this.keep(false); // it would undo what was written since
+    } catch { /* blocked, or there is none */ }
   }
 
   /** Whether something was typed since these values were sent. */
@@ -57,20 +59,12 @@ export class Form {
   }
 
   get isEmpty() {
-    return !this.values.body && !this.values.title;
+    return !(this.values.body || this.values.title);
   }
 
   /** The shop's proof that the member has bought the product, if the page has one. */
   get proof() {
     return this.isUnproven ? null : this.part.host.getAttribute('proof');
-  }
-
-  private stored(): Partial<Values> {
-    try {
-      return JSON.parse(localStorage.getItem(this.draft)!) ?? {};
-    } catch {
-      return {};
-    }
   }
 
   private change(changed: Partial<Values>) {
@@ -80,10 +74,10 @@ export class Form {
     this.part.render();
   }
 
-  private keep() {
+  keep(isKept = !this.isEmpty) {
     try {
-      if (this.isEmpty) localStorage.removeItem(this.draft);
-      else localStorage.setItem(this.draft, JSON.stringify(this.values));
+      if (isKept) localStorage.setItem(this.draft, JSON.stringify(this.values));
+      else localStorage.removeItem(this.draft);
     } catch { /* blocked or full: the text is in the form, and nowhere else */ }
   }
 
@@ -119,16 +113,10 @@ export class Form {
     void this.part.focus(`#${this.name} :is(input, textarea)[aria-invalid="true"]`);
   }
 
-  forget() {
-    try {
-      localStorage.removeItem(this.draft);
-    } catch { /* blocked */ }
-  }
-
-  view({ send, cancel, editExisting }: Uses) {
+  view(send: () => unknown, cancel: () => unknown, editExisting: () => unknown) {
     const { t } = this.part;
     const { title, body } = this.values;
-    const label = { post: 'body', edit: 'body', reply: 'replyTo', answer: 'answerAs' }[this.kind];
+    const label = { reply: 'replyTo', answer: 'answerAs' }[this.kind as string] ?? 'body';
     return (
       <form
         key={this.name}
@@ -159,8 +147,7 @@ export class Form {
         {this.error('body')}
         {this.error('form')}
         <div class="row" key="row">
-          {this.existing && <button type="button" class="primary" part="button" onclick={editExisting}>{t('editExisting')}</button>}
-          {!this.existing && this.action()}
+          {this.existing ? <button type="button" class="primary" part="button" onclick={editExisting}>{t('editExisting')}</button> : this.action()}
           <button type="button" part="button" onclick={cancel}>{t('cancel')}</button>
         </div>
       </form>
@@ -170,7 +157,7 @@ export class Form {
   /** Who is not signed in reads why, and loses nothing by signing in. Guests may do less than members. */
   private action() {
     const { part } = this;
-    const text = { post: 'post', reply: 'reply', edit: 'save', answer: 'save' }[this.kind];
+    const text = { edit: 'save', answer: 'save' }[this.kind as string] ?? this.kind;
     const button = <button type="submit" class="primary" part="button" aria-disabled={this.isSending && 'true'}>{part.t(text)}</button>;
     return part.viewer ? [button, part.viewer.isGuest && this.errors.form && part.signInButton()] : part.signInButton();
   }
@@ -182,7 +169,7 @@ export class Form {
         <legend>{t(rated === 'yes' ? 'yourStars' : 'yourRating')}</legend>
         {[1, 2, 3, 4, 5].map((value) => (
           <label key={value} title={t('stars', { n: value })}>
-            <input type="radio" name={`${this.name}-rating`} value={String(value)} checked={this.values.rating === value} onchange={() => this.change({ rating: value })} {...(value === 1 ? this.field('rating') : {})} />
+            <input type="radio" name={`${this.name}-rating`} value={String(value)} checked={this.values.rating === value} onchange={() => this.change({ rating: value })} {...(value === 1 && this.field('rating'))} />
             <span class="hidden">{t('stars', { n: value })}</span>
             <span aria-hidden="true">★</span>
           </label>
@@ -193,11 +180,10 @@ export class Form {
   }
 
   private field(name: keyof Values) {
-    const isWrong = Boolean(this.errors[name]);
-    return { 'aria-invalid': isWrong ? 'true' : null, 'aria-describedby': isWrong ? `${this.name}-${name}` : null };
+    return this.errors[name] && { 'aria-invalid': 'true', 'aria-describedby': `${this.name}-${name}` };
   }
 
   private error(name: string) {
-    return this.errors[name] && <p class="error" key={`error-${name}`} id={`${this.name}-${name}`} role={name === 'form' ? 'alert' : null}>{this.errors[name]}</p>;
+    return this.errors[name] && <p class="error" key={`error-${name}`} id={`${this.name}-${name}`} role={name === 'form' && 'alert'}>{this.errors[name]}</p>;
   }
 }

@@ -73,15 +73,22 @@ export class Writing {
 
   /** A change and an answer begin with what is there: a draft that was put aside would hide it. */
   private close(form: Form) {
-    if (form.draft !== this.part.draft && form.kind !== 'reply') form.forget();
-    this.forms = this.forms.filter((one) => one !== form);
+    if (form.draft !== this.part.draft && form.kind !== 'reply') form.keep(false);
+    this.drop(form);
     void (form.to ? this.part.focusOn(form.to.id) : this.part.focus('button.primary'));
+  }
+
+  private drop(form: Form) {
+    this.forms = this.forms.filter((one) => one !== form);
   }
 
   /** Opens the forms of what was begun before the page was loaded. */
   restore() {
     const drafts = this.part.drafts().filter((draft) => !this.opened.has(draft));
-    const open = (kind: Kind, to: Reply | null) => drafts.includes(this.draftOf(kind, to)) && this.open(kind, to);
+    const open = (kind: Kind, to: Reply | null) => {
+      const form = drafts.includes(this.draftOf(kind, to)) && this.open(kind, to);
+      if (form && form.isEmpty) this.drop(form); // its draft was of an older text
+    };
     open('post', null);
     for (const comment of this.part.comments ?? []) {
       if (this.part.isEditor) open('answer', comment);
@@ -127,7 +134,7 @@ export class Writing {
       this.part.fresh = this.part.fresh.filter((one) => one.id !== id);
       this.part.comments!.unshift(answer.comment);
     }
-    this.forms = this.forms.filter((one) => one !== form);
+    this.drop(form);
     this.begin('edit', this.part.rootOf(id)!, form.values, this.part.draft);
   }
 
@@ -142,8 +149,8 @@ export class Writing {
     const { kind, to } = form;
     const { part } = this;
     const since = form.isChanged && form.values;
-    form.forget();
-    this.forms = this.forms.filter((one) => one !== form);
+    form.keep(false);
+    this.drop(form);
     if (kind === 'post') this.posted(comment);
     else if (kind === 'reply') this.replied(to!.id, comment);
     else part.replace(comment);
@@ -307,7 +314,7 @@ export class Writing {
   }
 
   private view(form: Form | undefined) {
-    return form && form.view({ send: () => void this.submit(form), cancel: () => this.close(form), editExisting: () => void this.editExisting(form) });
+    return form?.view(() => this.submit(form), () => this.close(form), () => this.editExisting(form));
   }
 
   dialog() {

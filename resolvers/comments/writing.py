@@ -334,7 +334,8 @@ async def decide(ctx: Context, key: str, status: Status, decision: Decision, see
         require_revision(old.revision or 0, seen)
         held = None if status is Status.PUBLISHED else status
         arrived = ctx.new_id() if old.held and not held else old.arrived
-        note = decision.note or note_after(old, held)
+        taken_back = old.held is Status.REJECTED and held is Status.PENDING
+        note = decision.note or (None if taken_back else note_after(old, held))
         held_by = old.held_by if held else None
         return revised(old, held=held, arrived=arrived, note=note, held_by=held_by)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 
 from datastore.dynamo import iso, open_table
 from datastore.dynamo.declaration import create
@@ -212,7 +212,10 @@ async def test_a_contender_that_joins_a_board_of_which_all_is_shown_is_shown_too
 
 
 async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, browser: Browser) -> None:
-    """It is the one that would be added, although the answer for the one before comes last."""
+    """It is the one that would be added, although the answer for the one before comes last.
+
+    The field names none that was removed or refused.
+    """
     await board(visited, "painted")
     page = await opened(visited, browser, "editor", "#/boards")
     await page.page.get_by_role("button", name="Board painted").click()
@@ -232,10 +235,11 @@ async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, brows
     await expect(preview).to_have_attribute("src", re.compile("blue"))
     await page.page.get_by_role("button", name="Remove Picture").click()
     await expect(preview).to_have_count(0)
-    await page.page.get_by_label("Picture (SVG)").set_input_files(
-        {"name": "torn.svg", "mimeType": "image/svg+xml", "buffer": b"<svg"}
-    )
+    field = page.page.get_by_label("Picture (SVG)")
+    await expect(field).to_have_value("")
+    await field.set_input_files({"name": "torn.svg", "mimeType": "image/svg+xml", "buffer": b"<svg"})
     await expect(page.page.get_by_role("status")).not_to_have_text("")
+    await expect(field).to_have_value("")
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.page.get_by_role("rowheader", name="blue")).to_be_visible()
     added = ask(visited, '{ board(slug: "painted") { contenders(first: 2) { nodes { name svg } } } }')
@@ -354,7 +358,7 @@ async def test_a_folder_of_pictures_becomes_contenders(
 ) -> None:
     """Also those in a folder of it; each picture goes to the contender of its name, however accents are stored.
 
-    A text in it does not take the place of the list.
+    A text in it does not take the place of the list. However many files are left out, the page can be seen.
     """
     slug = f"folder-{way}"
     visited.edit(CREATE, slug=slug, title=slug)
@@ -380,6 +384,13 @@ async def test_a_folder_of_pictures_becomes_contenders(
     board = ask(visited, f'{{ board(slug: "{slug}") {{ contenders(first: 9) {{ nodes {{ name svg }} }} }} }}')["board"]
     drawn = {each["name"]: bool(each["svg"]) for each in board["contenders"]["nodes"]}
     assert drawn == {"Comet": True, "Tide": True, "Nobody": False, "Et\u00e9": True}
+    left_out: list[FilePayload] = [
+        {"name": f"mask {number}.png", "mimeType": "image/png", "buffer": b"\x89PNG"} for number in range(200)
+    ]
+    await page.page.get_by_label("Or choose files").set_input_files(left_out)
+    note = page.page.locator(".note span")
+    await expect(note).to_contain_text("mask 199.png")
+    assert await note.evaluate("(note) => note.offsetHeight") < 300  # of 844
     await assert_clean(page)
 
 

@@ -16,7 +16,15 @@ from playwright.async_api import Browser, Locator, Route, WebSocket, expect
 
 from tests.browser.pages import BrowserPage, answered_last, held_back
 from tests.browser.sites import END_SESSION, Visited, visited_demo
-from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, MODERATE_COMMENT, POST_COMMENT, SUSPEND, mutation
+from tests.queries import (
+    ANSWER_COMMENT,
+    DELETE_COMMENT,
+    EDIT_COMMENT,
+    MODERATE_COMMENT,
+    POST_COMMENT,
+    SUSPEND,
+    mutation,
+)
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -683,7 +691,10 @@ async def test_a_change_and_the_site_s_answer_outlive_a_page_that_is_left_to_sig
         member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
         await page.page.reload()
         await expect(element(page).locator("article")).to_have_text([re.compile("Fine")])
-        await expect(element(page).locator("form")).to_have_count(0)
+        await button(page, "Write a comment").click()  # it comes when what was begun before has been looked through
+        await expect(edited).to_be_focused()
+        await expect(element(page).locator("form")).to_have_count(1)
+        await button(page, "Cancel").click()
         await visited.sign_in(page, token=member["token"])
         await expect(answer).to_have_value("Thank you", timeout=20_000)
         await expect(edited).to_have_value("Fine, but late")
@@ -693,6 +704,26 @@ async def test_a_change_and_the_site_s_answer_outlive_a_page_that_is_left_to_sig
         await page.page.reload()
         await expect(answer).to_have_value("Thank you")
         await expect(edited).to_have_count(0)
+
+
+async def test_a_draft_of_a_change_gives_way_to_what_was_written_since(visited: Visited, browser: Browser) -> None:
+    """As does one of the site's answer; one of a reply stays."""
+    comment = say(visited, "rewritten", "First", user="editor")
+    visited.edit(ANSWER_COMMENT, comment=comment, body="Thanks")
+    async with visited.page(browser, COMMENTS % "rewritten", member="editor", roles=["editor"]) as page:
+        labels = "Your comment", "The site’s answer to", "Your reply to"
+        edited, answer, reply = (element(page).get_by_label(label) for label in labels)
+        for name, field in (("for the site", answer), ("Reply to", reply), ("Edit the comment", edited)):
+            await button(page, name).click()
+            await field.fill("Begun here")
+        visited.edit(EDIT_COMMENT, by="editor", role="member", comment=comment, body="Second")
+        visited.edit(ANSWER_COMMENT, comment=comment, body="Thanks again")
+        await page.page.reload()
+        await expect(reply).to_have_value("Begun here")
+        await expect(element(page).locator("form")).to_have_count(1)
+        for name, field, text in (("for the site", answer, "Thanks again"), ("Edit the comment", edited, "Second")):
+            await button(page, name).click()
+            await expect(field).to_have_value(text)
 
 
 async def test_a_reply_is_sent_once_the_service_can_be_reached(visited: Visited, browser: Browser) -> None:

@@ -229,7 +229,7 @@ async def test_a_moderator_rejects_and_publishes(client: Client) -> None:
 async def test_a_note_stays_until_a_held_comment_is_published_or_a_published_one_held(one_client: Client) -> None:
     """The author of a comment that is rejected again later is not told the reason of the first time.
 
-    Nor is the author told an old one of a comment that an edit holds.
+    Nor is the author told an old one of a comment that an edit holds, or one of a rejection that was taken back.
     """
     ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
     id_ = (await post(ada))["id"]
@@ -237,6 +237,8 @@ async def test_a_note_stays_until_a_held_comment_is_published_or_a_published_one
     for status, note in (
         ("PENDING", "Which shop?"),
         ("REJECTED", None),
+        ("PENDING", None),
+        ("REJECTED", "No."),
         ("PUBLISHED", None),
         ("PUBLISHED", "Thank you."),
         ("PUBLISHED", None),
@@ -244,7 +246,7 @@ async def test_a_note_stays_until_a_held_comment_is_published_or_a_published_one
     ):
         await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": status, "note": note})
         notes.append((await ada.ask(COMMENT_BY_ID, id=id_))["moderationNote"])
-    assert notes == ["Which shop?", "Which shop?", None, "Thank you.", "Thank you.", None]
+    assert notes == ["Which shop?", "Which shop?", None, "No.", None, "Thank you.", "Thank you.", None]
     await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": "PUBLISHED", "note": "Thank you."})
     one_client.services.policy = replace(one_client.services.policy, premoderation=True)
     await ada.ask(EDIT_COMMENT, input={"comment": id_, "body": "Changed."})
