@@ -130,6 +130,17 @@ async def test_no_empty_window_stays_open_where_nobody_can_sign_in(visited: Visi
                 await expect(window.get_by_label("Email address")).to_be_visible()
 
 
+async def test_the_window_speaks_the_language_of_the_element_whose_button_opened_it(
+    visited: Visited, browser: Browser
+) -> None:
+    """Whatever the browser prefers."""
+    async with visited.page(browser, f'{BODY}<ringside-sign-in lang="es"></ringside-sign-in>', language="de") as page:
+        for button, heading in (("Anmelden", "Auf "), ("Iniciar sesión", "Iniciar sesión en ")):
+            async with page.page.context.expect_page() as opening:
+                await page.page.locator("ringside-sign-in").get_by_role("button", name=button).click()
+            await expect((await opening.value).get_by_role("heading")).to_have_text(re.compile(f"^{heading}"))
+
+
 async def test_a_code_that_nobody_has_asked_for_signs_nobody_in(visited: Visited, browser: Browser) -> None:
     """Somebody who leads people here with their own code would have them act in their name."""
     async with visited.page(browser, "") as page:
