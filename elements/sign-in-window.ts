@@ -12,6 +12,9 @@ export default (base: URL, opened: Window | null, session: Session, send: typeof
   const page = new URL('sign-in', base);
   const isOwn = base.origin === location.origin;
   page.searchParams.set('returnTo', back(isOwn));
+  // Whose button was pressed has the focus.
+  const { lang } = (document.activeElement ?? document.body).closest<HTMLElement>('[lang]') ?? document.documentElement;
+  if (lang) page.searchParams.set('language', lang.replace('_', '-'));
   if (!isOwn) note(String(Date.now()));
   if (!opened) {
     location.assign(page);

@@ -380,7 +380,7 @@ export class Boards implements Area {
       <tr key={one.id}>
         <td>{one.rank == null ? '–' : page.number(one.rank)}</td>
         <th scope="row" dir="auto">{one.name}{one.retired && ` · ${page.t('retired')}`}</th>
-        <td dir="ltr">{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
+        <td>{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
         <td>{page.number(one.score ?? 0)}</td>
         <td><button id={id} type="button" onclick={once(() => this.retire(one))}>
           {page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span>

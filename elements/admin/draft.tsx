@@ -64,10 +64,17 @@ export class Draft<V extends Values> {
       <div key={id} class="stack tight">
         {isCheck ? <label class="pick">{h(tag, props)}{label}</label> : <label>{label}{h(tag, props, ...options)}</label>}
         {message && <p id={`${id}-refused`} class="error">{message}</p>}
-        {name in this.theirs && <p id={`${id}-theirs`} class="error" dir="auto">{this.page.t('theirs', { value: tag === 'select' ? this.page.t(`${this.theirs[name]}`) : `${this.theirs[name]}` })}</p>}
+        {name in this.theirs && <p id={`${id}-theirs`} class="error" dir="auto">{this.page.t('theirs', { value: this.shown(`${this.theirs[name]}`, tag, control.type) })}</p>}
         {hint && <p id={`${id}-hint`} class="soft">{hint}</p>}
       </div>
     );
+  }
+
+  /** A value as it is read. */
+  private shown(value: string, tag: string, type?: string) {
+    if (!value) return '—';
+    if (type === 'datetime-local') return this.page.date(value, { dateStyle: 'medium', timeStyle: 'short' });
+    return tag === 'select' ? this.page.t(value) : value;
   }
 
   /** Null if the form is being sent already: pressing again while that takes its time adds nothing twice. */

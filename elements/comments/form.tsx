@@ -103,7 +103,7 @@ export class Form {
     this.existing = refused.existing ?? null;
     this.isUnproven ||= field === 'proof';
     const key = this.existing ? 'existing' : field === 'proof' ? 'unproven' : '';
-    const message = key ? this.part.t(key, { message: refused.message }) : this.part.refusal(refused);
+    const message = key ? this.part.t(key) : this.part.refusal(refused);
     this.errors = { [field === 'body' || (this.isWhole && field in this.values) ? field : 'form']: message };
     this.key = '';
     this.focusError();

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from datastore.comments import changes
 from datastore.comments import notices as notice_store
-from datastore.comments.changes import count_queue, read_queue
 from datastore.comments.pages import read_comments
 from datastore.comments.records import Comment, Status
 from datastore.dynamo import DynamoError, Window, batches
@@ -427,21 +427,26 @@ class DigestSchedule(TurnSchedule):
         """The email that was due at a time, a period after the last one; None if nothing waits."""
         table, now = self._services.table, self._services.clock()
         since = min(now, datetime.fromisoformat(due_at) if due_at else now) - self._digest.period
-        waiting = await count_queue(table, Status.PENDING)
-        reported = await count_queue(table, Status.PUBLISHED)
-        if not waiting and not reported:
+        counts = {
+            "waiting": await changes.count_queue(table, Status.PENDING),
+            "reported": await changes.count_queue(table, Status.PUBLISHED),
+        }
+        if not any(counts.values()):
             return None
+        counts["new"] = await changes.count_queue(table, Status.PENDING, since=since)
         site = template.public_url.rstrip("/")
         shown = {
             "site": urlsplit(site).netloc,
-            "waiting": waiting,
-            "reported": reported,
-            "new": await count_queue(table, Status.PENDING, since=since),
             "comments": await shown_comments(self._services, await self._oldest()),
             "link": f"{site}/admin",
         }
-        values = message.in_language(message.EmailKind.MODERATION_DIGEST, self._digest.language, shown)
-        rendered = template.templates.render(message.EmailKind.MODERATION_DIGEST, values)
+        written = {
+            name: f"{changes.MOST_COUNTED}+" if count > changes.MOST_COUNTED else count
+            for name, count in counts.items()
+        }
+        values = message.in_language(message.EmailKind.MODERATION_DIGEST, self._digest.language, shown | written)
+        # An operator's templates may compare the numbers.
+        rendered = template.templates.render(message.EmailKind.MODERATION_DIGEST, values | counts)
         identifier = message.message_id("digest", template.sender, f"{self._address} {due_at}")
         return message.compose(template.sender, self._digest.address, rendered, identifier)
 
@@ -449,7 +454,7 @@ class DigestSchedule(TurnSchedule):
         """Those that wait, then those that are reported."""
         window, comments = Window(MOST_SHOWN, self._services.seal), list[Comment]()
         for status in (Status.PENDING, Status.PUBLISHED):
-            page = await read_queue(self._services.table, status, window)
+            page = await changes.read_queue(self._services.table, status, window)
             comments += [comment for comment in page.nodes if comment is not None]
         return comments[:MOST_SHOWN]
 

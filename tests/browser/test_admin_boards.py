@@ -76,17 +76,29 @@ async def board(visited: Visited, slug: str) -> None:
 
 async def test_two_editors_of_one_board_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
     """Nothing is overwritten unseen: what the other wrote stands at its field, and what was typed stays."""
-    await board(visited, "shared")
+    visited.edit(CREATE, slug="shared", title="Board shared", opensAt="2031-01-01T00:00:00Z")
     page = await opened(visited, browser, "editor", "#/boards")
     await page.page.get_by_role("button", name="Board shared").click()
     title = page.page.get_by_label("Title", exact=True)
     await title.fill("Mine")
     await page.page.get_by_label("Results are shown").select_option("AFTER_VOTING")
-    visited.edit(UPDATE, slug="shared", title="Theirs", electorate="MEMBERS", resultsVisible="AFTER_CLOSE")
+    await page.page.get_by_label("Opens at").fill("2031-01-02T10:00")
+    await page.page.get_by_label("Closes at").fill("2031-06-01T19:00")
+    visited.edit(
+        UPDATE,
+        slug="shared",
+        title="Theirs",
+        opensAt=None,
+        closesAt="2031-07-01T19:00:00Z",
+        electorate="MEMBERS",
+        resultsVisible="AFTER_CLOSE",
+    )
     save = page.page.get_by_role("button", name="Save")
     await save.click()
     await expect(page.page.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
     await expect(page.page.get_by_text("Somebody else wrote: when it has closed")).to_be_visible()
+    theirs = page.page.get_by_text(re.compile("Somebody else wrote: (—|1 Jul 2031, 19:00)$"))
+    await expect(theirs).to_have_count(2)
     await expect(title).to_have_value("Mine")
     await expect(page.page.get_by_label("Who may vote")).to_have_value("MEMBERS")
     await assert_clean(page)

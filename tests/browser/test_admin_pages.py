@@ -198,7 +198,8 @@ async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, b
     await expect(articles.nth(100)).to_contain_text("rejected")
     assert (len(decided), len(set(decided))) == (3, 1)
     assert status_of(visited, decided[0]) == "REJECTED"
-    await articles.nth(3).get_by_role("checkbox").focus()
+    name = await articles.nth(3).get_by_role("strong").first.text_content()
+    await articles.nth(3).get_by_role("checkbox", name=f"Choose {name}", exact=True).focus()
     await expect(articles.nth(3)).to_have_class("current")
 
 

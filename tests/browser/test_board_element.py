@@ -105,7 +105,7 @@ async def test_a_vote_is_one_request_and_shows_in_the_leaderboard(visited: Visit
         before = await page.page.evaluate(PLACES)
         await voted(page)
         await expect(row.locator("td").nth(2)).to_contain_text(f"{wins + 1} –")
-        await expect(progress(page)).to_have_text("1 of 276 pairs seen")
+        await expect(progress(page)).to_have_text("Pairs seen: 1 of 276")
         assert len([url for url in page.requests if url.endswith("/graphql")]) == 1
         assert await page.page.evaluate(PLACES) == before
         assert page.errors == []
@@ -118,10 +118,10 @@ async def test_a_double_click_votes_once(visited: Visited, browser: Browser) -> 
         await expect(corners(page).first).to_be_enabled()
         await page.page.evaluate(SECOND_CLICK)
         await voted(page)
-        await expect(progress(page)).to_have_text("1 of 3 pairs seen")
+        await expect(progress(page)).to_have_text("Pairs seen: 1 of 3")
         assert await page.page.evaluate("window.clicks") == 1
         await voted(page)
-        await expect(progress(page)).to_have_text("2 of 3 pairs seen")
+        await expect(progress(page)).to_have_text("Pairs seen: 2 of 3")
 
 
 async def test_a_leaderboard_shows_as_many_contenders_as_its_button_says(visited: Visited, browser: Browser) -> None:
@@ -177,7 +177,7 @@ async def test_arrow_keys_vote_only_inside_the_element(visited: Visited, browser
         for number, (key, message) in enumerate((("Right", "A vote for"), ("Up", "tie."), ("Down", "Skipped.")), 1):
             await page.page.keyboard.press(f"Arrow{key}")
             await expect(note(page)).to_contain_text(message)
-            await expect(progress(page)).to_have_text(f"{number} of 276 pairs seen")
+            await expect(progress(page)).to_have_text(f"Pairs seen: {number} of 276")
             await expect(corners(page).nth(1)).to_be_focused()
 
 
@@ -213,7 +213,7 @@ async def test_two_boards_and_a_moved_one_have_one_visitor(visited: Visited, bro
           board.remove();
           return new Promise((go) => setTimeout(() => { document.querySelector('main').append(board); go(); }, 50));
         }""")
-        await expect(moved.locator(".progress span")).to_have_text("1 of 276 pairs seen")
+        await expect(moved.locator(".progress span")).to_have_text("Pairs seen: 1 of 276")
         assert await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token") == started
 
 
@@ -283,7 +283,7 @@ async def test_a_service_that_cannot_be_reached_is_asked_again(visited: Visited,
         assert await page.page.evaluate("heard") == ["The service cannot be reached. Trying again."]
         await page.page.context.set_offline(False)
         await expect(note(page)).to_have_text(f"A vote for {name}.")
-        await expect(progress(page)).to_have_text("1 of 276 pairs seen")
+        await expect(progress(page)).to_have_text("Pairs seen: 1 of 276")
 
 
 async def test_it_says_when_voting_opens_and_draws_then(visited: Visited, browser: Browser) -> None:

@@ -220,7 +220,7 @@ async def test_a_board_draws_and_votes_once_the_table_answers_again(
                 await left.click()
                 await expect(note).to_have_text(SLOW)
             await expect(note).to_have_text(f"A vote for {name}.")
-            await expect(board.get_by_text("1 of 276 pairs seen")).to_be_visible()
+            await expect(board.get_by_text("Pairs seen: 1 of 276")).to_be_visible()
 
 
 async def test_a_board_that_was_drawn_from_too_often_draws_again_by_itself(
@@ -237,7 +237,7 @@ async def test_a_board_that_was_drawn_from_too_often_draws_again_by_itself(
             for _ in range(6):  # one more than there is room for
                 httpx.post(f"{visited.service.url}/graphql", json={"query": DRAW}, headers=headers, timeout=60)
             await ready.first.click()
-            await expect(board.get_by_text("1 of 276 pairs seen")).to_be_visible()
+            await expect(board.get_by_text("Pairs seen: 1 of 276")).to_be_visible()
             await expect(ready).to_have_count(2)
 
 

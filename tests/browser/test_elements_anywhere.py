@@ -72,7 +72,7 @@ async def test_a_strict_policy_that_names_the_service_is_enough(visited: Visited
     async with under(visited, browser, EVERYTHING, policy=policy) as page:
         await shown(page)
         await page.page.locator("ringside-board button.corner").first.click()
-        await expect(page.page.locator("ringside-board .progress span")).to_have_text("1 of 276 pairs seen")
+        await expect(page.page.locator("ringside-board .progress span")).to_have_text("Pairs seen: 1 of 276")
         await expect(page.page.locator("ringside-board .live")).to_have_text("live")
         assert await page.violations() == []
         assert page.errors == []
@@ -367,7 +367,7 @@ async def test_storage_that_is_blocked_or_full_costs_only_what_it_would_keep(
         await shown(page)
         for seen in (1, 2):
             await page.page.locator("ringside-board button.corner").first.click()
-            await expect(page.page.locator("ringside-board .progress span")).to_have_text(f"{seen} of 276 pairs seen")
+            await expect(page.page.locator("ringside-board .progress span")).to_have_text(f"Pairs seen: {seen} of 276")
         await page.page.locator("ringside-event input[type=radio]").first.check()
         await expect(page.page.locator("ringside-event .team.chosen").first).to_be_visible()
         assert page.errors == []

@@ -47,14 +47,14 @@ async def test_a_page_of_another_site_has_all_parts_with_twelve_lines(
     vote = board.get_by_role("button", name="Vote for").first
     await expect(vote).to_be_enabled()
     await vote.click()
-    await expect(board.locator(".progress")).to_contain_text("1 of 276 pairs seen")
+    await expect(board.locator(".progress")).to_contain_text("Pairs seen: 1 of 276")
     await expect(board.locator(".live")).to_have_text("live")
     await expect(page.page.locator("ringside-comments article")).to_have_count(10)
     await expect(page.page.locator("ringside-event").get_by_role("heading")).to_have_text("Winter Crown")
     await expect(page.page.locator("ringside-word .term").first).to_be_visible()
     await expect(page.page.locator("ringside-sign-in")).to_contain_text("You are not signed in.")
     await page.page.reload()
-    await expect(board.locator(".progress")).to_contain_text("1 of 276 pairs seen")
+    await expect(board.locator(".progress")).to_contain_text("Pairs seen: 1 of 276")
     assert any(url.startswith(service.url) for url in page.requests)
     assert await strict_browser.cookies() == []
     assert page.errors == []

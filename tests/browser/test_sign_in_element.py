@@ -58,12 +58,12 @@ async def test_a_page_that_can_open_no_window_is_left_and_led_back_to(visited: V
         await page.page.goto(address)
         await page.page.locator("ringside-board").get_by_role("button", name="Vote for").first.click()
         progress = page.page.locator("ringside-board .progress")
-        await expect(progress).to_contain_text("1 of 276 pairs seen")
+        await expect(progress).to_contain_text("Pairs seen: 1 of 276")
         await page.page.locator("ringside-sign-in").get_by_role("button", name="Sign in").click()
         await sign_in_by_email(visited, page.page, "within@example.org")
         await page.page.get_by_role("button", name=GO_ON).click()
         await is_signed_in(page.page)
-        await expect(progress).to_contain_text("1 of 276 pairs seen")
+        await expect(progress).to_contain_text("Pairs seen: 1 of 276")
         assert page.page.url == address
 
 
@@ -87,7 +87,7 @@ async def test_what_a_visitor_voted_goes_on_although_its_request_is_lost_once(
     async with visited.page(browser, BODY) as page:
         await page.page.locator("ringside-board").get_by_role("button", name="Vote for").first.click()
         progress = page.page.locator("ringside-board .progress")
-        await expect(progress).to_contain_text("1 of 276 pairs seen")
+        await expect(progress).to_contain_text("Pairs seen: 1 of 276")
         lost = await lose_first(page.page, r'"variables":\{"visit":')
         async with page.page.context.expect_page() as opening:
             await page.page.locator("ringside-sign-in").get_by_role("button", name="Sign in").click()
@@ -95,7 +95,7 @@ async def test_what_a_visitor_voted_goes_on_although_its_request_is_lost_once(
         await sign_in_by_email(visited, window, "window@example.org")
         await window.get_by_role("button", name=GO_ON).click()
         await is_signed_in(page.page)
-        await expect(progress).to_contain_text("1 of 276 pairs seen")
+        await expect(progress).to_contain_text("Pairs seen: 1 of 276")
         assert lost == [None]
 
 
@@ -128,6 +128,17 @@ async def test_no_empty_window_stays_open_where_nobody_can_sign_in(visited: Visi
                 await until(window.is_closed, "the window is closed")
             else:
                 await expect(window.get_by_label("Email address")).to_be_visible()
+
+
+async def test_the_window_speaks_the_language_of_the_element_whose_button_opened_it(
+    visited: Visited, browser: Browser
+) -> None:
+    """Whatever the browser prefers."""
+    async with visited.page(browser, f'{BODY}<ringside-sign-in lang="es"></ringside-sign-in>', language="de") as page:
+        for button, heading in (("Anmelden", "Auf "), ("Iniciar sesión", "Iniciar sesión en ")):
+            async with page.page.context.expect_page() as opening:
+                await page.page.locator("ringside-sign-in").get_by_role("button", name=button).click()
+            await expect((await opening.value).get_by_role("heading")).to_have_text(re.compile(f"^{heading}"))
 
 
 async def test_a_code_that_nobody_has_asked_for_signs_nobody_in(visited: Visited, browser: Browser) -> None:

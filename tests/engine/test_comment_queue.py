@@ -1,11 +1,15 @@
 """How many comments wait for a moderator."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from datastore.comments import changes
 from resolvers.requests.context import Role
+from server.mail.message import EmailTemplate
+from server.mail.runs import DigestSchedule
+from server.settings.values import Digest
 from tests.client import Client
 from tests.comments import post
 from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, REPORT_COMMENT
@@ -39,3 +43,8 @@ async def test_what_waits_is_counted_for_each_status(client: Client, monkeypatch
     assert (await mod.ask("{ latestComments { waiting } }"))["waiting"] == 3
     monkeypatch.setattr(changes, "MOST_COUNTED", 1)
     assert [await waiting(mod, status) for status in ("PENDING", "PUBLISHED", "REJECTED")] == [2, 2, 1]
+    digest = DigestSchedule(client.services, client.settings, Digest("m@example.org", timedelta(hours=1), "en"))
+    email = await digest.render(EmailTemplate("f@example.org", "https://f.example", client.services.seal), None)
+    assert email is not None
+    assert email.subject == "f.example: comments that wait: 1+, reported: 1+"
+    assert "since the last email: 1+." in email.text

@@ -19,7 +19,7 @@ FORMAL = {
 }
 INFORMAL = {
     "de": r"(?i)\b(du|dich|dir|dein(e[mnrs]?)?|melde|warte|lade|sieh)\b",
-    "es": r"(?i)\b(tú|tus?|ti|espera un|vuelve a|inicia sesión|iníciala)\b",
+    "es": r"(?i)\b(tú|tus?|ti|espera un|vuelve a|inicia sesión|iníciala|añádel[oa]s?)\b",
 }
 FOR_STAFF = ("moderation-digest",)
 FOLDERS = ("elements/texts", "elements/comments/texts", "server/http/pages/texts", "server/mail/texts")
