@@ -35,8 +35,8 @@ AT_ONCE := $(MAKE) -s --no-print-directory -j 4 AT_ONCE_BEGAN=yes
 ifndef AT_ONCE_BEGAN
 .NOTPARALLEL:
 endif
-.PHONY: help run quick test soak check format bench bench-faults attack coverage docs pages generated lock \
-	audit-dependencies clean
+.PHONY: help run quick test soak check format bench bench-faults attack coverage docs pages engine generated \
+	lock audit-dependencies clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -90,6 +90,8 @@ docs: $(DOCS) ## Build the guide into site/ and serve it on http://127.0.0.1:800
 	@$(BIN)/zensical serve -a 127.0.0.1:8001
 
 pages: $(LOCAL) $(PAGE) ## Build the explorer and the elements into server/http/pages/
+
+engine: $(ENGINE) ## Fetch the embedded engine, for this machine's processor
 
 generated: $(DEV) ## Write the SDL, the reference and the tables of the guide from the code
 	@$(BIN)/python -m tests.generated
