@@ -169,7 +169,7 @@ async def go_on(services: Services, visitor: str | None, member: str) -> None:
 async def sign_in_by_provider(
     services: Services, named: Viewer, visitor: str | None, at: datetime | None
 ) -> tuple[Session, str]:
-    """A session for whoever signed in at the provider, then if it says so, on the service's own pages; and its token.
+    """A session on the service's own pages for the member who signed in at the provider, and its token.
 
     An address that the provider has verified is the member's, unless they have given another one, or it has bounced.
     """
@@ -239,7 +239,7 @@ async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWo
 
 
 async def _end_sessions(services: Services, user: str, *, but: SessionKey | None = None) -> None:
-    """End those from when a member was a guest: whoever used the browser before may have kept one for themselves."""
+    """End the sessions that a member had as a guest: somebody who used the browser before may have kept one."""
     ended = await session_store.end_sessions(services.table, user, but=but)
     services.get(Sessions).ended(ended)
 

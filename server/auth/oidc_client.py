@@ -120,7 +120,7 @@ class OidcClient:
             "nonce": flow.nonce,
             "code_challenge": flow.challenge,
             "code_challenge_method": "S256",
-            # The ID token then says when they gave their password. Who asks to be asked again is, and nobody else.
+            # With `max_age` the ID token says when they gave their password. Only `again` makes it ask for one.
             "max_age": "0" if again else str(int(LONGEST.total_seconds())),
             **({"prompt": "login"} if again else {}),
         }

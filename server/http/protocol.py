@@ -156,7 +156,27 @@ _FULL = _refusal(
 )
 
 
-class LimitedProtocol(HttpToolsProtocol):
+class _Measured(asyncio.Protocol):
+    """A connection that is known while its client has yet to accept what was sent."""
+
+    config: ServerConfig
+    transport: asyncio.Transport
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.config.unread.add(self.transport)
+        self.config.bound_unread()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.config.unread.discard(self.transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.config.unread.discard(self.transport)
+        super().connection_lost(exc)
+
+
+class LimitedProtocol(_Measured, HttpToolsProtocol):
     """One connection."""
 
     config: ServerConfig
@@ -194,17 +214,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._release()
-        self.config.unread.discard(self.transport)
         super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.config.unread.add(self.transport)
-        self.config.bound_unread()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.config.unread.discard(self.transport)
 
     def _make_room(self) -> bool:
         """Whether a connection that waited for its client was closed."""
@@ -404,7 +414,7 @@ PIECE = 4096
 """Bytes of a socket that are taken apart in an iteration of the event loop: a frame of six takes 4 µs."""
 
 
-class SocketProtocol(WebSocketsSansIOProtocol):
+class SocketProtocol(_Measured, WebSocketsSansIOProtocol):
     """One socket."""
 
     config: ServerConfig
@@ -444,18 +454,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.config.waiting.pop(self, None)
-        self.config.unread.discard(self.transport)
         self._end_timer()
         super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.config.unread.add(self.transport)
-        self.config.bound_unread()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.config.unread.discard(self.transport)
 
     # ── messages of several frames ──
 

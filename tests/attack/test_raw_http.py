@@ -35,7 +35,7 @@ from server.http.protocol import (
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, LIVEZ, QUERY, connect, exchange, head, post
 from tests.attack.serving import Served, serving_on_a_socket
-from tests.attack.websocket_frames import HANDSHAKE, TEXT, frame, message
+from tests.attack.websocket_frames import CONTINUATION, HANDSHAKE, TEXT, frame, message
 from tests.client import serving
 from tests.comments import post as post_comment
 from tests.conftest import settings_for
@@ -239,6 +239,19 @@ async def test_a_message_that_does_not_end_ends_its_socket(impatient: Served) ->
         writer.write(message({"type": "connection_init"}) + frame(b"x", TEXT, first_bits=0))
         async with asyncio.timeout(60):
             await reader.read()
+
+
+async def test_a_message_of_very_many_frames_ends_its_socket(default_engine: RunningEngine, one_table: Table) -> None:
+    """Each byte that comes in a frame of its own takes fifty more in memory. The time for a message is not over yet."""
+    patient = settings_for(default_engine, one_table.name, body_timeout=300)
+    async with serving_on_a_socket(patient) as served, connect(served.url) as (reader, writer):
+        writer.write(HANDSHAKE)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(message({"type": "connection_init"}) + frame(b"x", TEXT, first_bits=0))
+        writer.write(frame(b"x", CONTINUATION, first_bits=0) * 1_100)
+        async with asyncio.timeout(30):
+            with suppress(ConnectionError):
+                await reader.read()
 
 
 async def test_a_socket_is_not_opened_behind_a_request_that_is_not_answered(impatient: Served) -> None:

@@ -74,12 +74,6 @@ async def test_floods_of_frames_cost_little_memory(service: Service) -> None:
     assert (await exchange(service.url, [post()])).statuses == [200]
 
 
-async def test_a_message_of_very_many_frames_ends_its_connection(service: Service) -> None:
-    """Each byte that comes in a frame of its own takes fifty more in memory."""
-    flood = [INIT, frame(b"x", TEXT, first_bits=0), *[frame(b"x", CONTINUATION, first_bits=0) * 100] * 11]
-    assert (await converse(service.url, flood, quiet=30.0)).closed
-
-
 async def test_open_sockets_hold_nothing_of_what_they_have_sent(service: Service) -> None:
     """A megabyte in which one character is an emoji takes four in memory, for each socket as long as it is open."""
     large = "\U0001f600" + "a" * 1_000_000

@@ -427,7 +427,7 @@ async def test_a_board_for_those_who_were_members_before_it_says_so(visited: Vis
 async def test_a_visit_that_is_no_longer_valid_is_started_anew(visited: Visited, browser: Browser) -> None:
     """Nobody has to reload: the pair that had been drawn is replaced by another.
 
-    Who comes back with one is not told that a sign-in has ended, which there never was.
+    A visitor who returns with one never signed in, so nothing is said about a sign-in.
     """
     async with visited.page(browser, BOARD % "main") as page:
         await expect(corners(page).first).to_be_enabled()

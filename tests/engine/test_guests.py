@@ -127,7 +127,7 @@ async def test_a_guest_who_gives_an_address_keeps_what_they_are(mail: MailingSer
 
 
 async def test_no_earlier_session_of_a_guest_is_the_member_s(mail: MailingService) -> None:
-    """Whoever left a guest signed in on a shared browser, and kept a session, is not who gives an address there."""
+    """Someone left a guest signed in on a shared browser and kept a session. Another person gives an address there."""
     for address, add in ((ADA, True), ("bob@example.org", False)):
         guest = await a_guest(mail)
         user = parse_node_key("User", (await guest.ask(VIEWER))["id"])

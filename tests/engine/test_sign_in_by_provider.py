@@ -119,7 +119,7 @@ async def test_the_provider_s_session_lasts_as_long_in_the_browser_as_others(bro
 
 
 async def test_a_sign_in_at_the_provider_is_as_recent_as_the_provider_says(browser: Browser) -> None:
-    """Its own session answers for whoever sits there: who has to show who they are is asked again."""
+    """The provider's own session answers without asking, so such a sign-in is as old as that session."""
     browser.provider.claims = {"auth_time": int(time.time()) - 3600}
     assert int((await browser.begin())["max_age"]) == 180 * 86400
     await browser.sign_in()
