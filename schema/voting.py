@@ -425,7 +425,7 @@ class VotingMutation:
         ballots.draw_matchup,
         "Draws the viewer's next pair. It returns the same pair until the viewer votes on it or skips it.",
         Ballot,
-        terms=Terms(guests=True),
+        terms=Terms(guests=True, contributes=False),
         input_description="The next pair of a board.",
         result_description="A ballot, or why there is none.",
         takes_key=False,

@@ -283,7 +283,9 @@ async def add_identity(
         stored = not_erased((await read_identities(table, [new.key])).get(new.key), unit.now)
         if stored is not None and stored.user != user:
             raise Conflict("This already signs in another member.", path=("input",))
+        asks = () if by is None else (by,)
         if str(new.key) in profile.identities:
+            await _use_up(table, profile, unit, asks, used_up)
             return profile
         if len(profile.identities) >= MOST_IDENTITIES:
             raise Conflict(f"You have {MOST_IDENTITIES} ways to sign in, which is the limit. Remove one first.")
@@ -294,7 +296,6 @@ async def add_identity(
         if shown.method is SignInMethod.EMAIL:
             values |= proven(shown.label, unit.now)
             changed = replace(changed, email=shown.label, email_confirmed=unit.now, email_bounced=None)
-        asks = () if by is None else (by,)
         writes = [*asks, put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
         try:
             return await _change(table, profile, changed, values, unit, *writes)
@@ -304,6 +305,18 @@ async def add_identity(
             raise
 
     return await optimistic(lambda: read_profile(table, user), add, idempotent=True)
+
+
+async def _use_up(
+    table: Table, member: Profile, unit: UnitOfWork, asks: Sequence[Write], used_up: Sequence[Write]
+) -> None:
+    """Use up what shows an identity that the member has already, perhaps by an attempt whose answer was lost."""
+    if asks or used_up:
+        try:
+            await unit.transact(table, member, *asks, *used_up)
+        except ConditionFailed as failed:
+            if asks and failed.at(0):
+                raise NotSignedIn from None
 
 
 async def remove_identity(

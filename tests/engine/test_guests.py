@@ -200,6 +200,7 @@ async def test_a_guest_who_writes_nothing_ends_and_one_who_writes_stays(mail: Ma
         last = (mail.clock() + LONGEST).timestamp()
         assert await times_to_live(table, user) == {"IDENTITY": int(last), "PROFILE": int(last)}
         await guest.ask('mutation { createWordList(input: { name: "Mine" }) { __typename } }')
+        await guest.ask("mutation { drawMatchup(input: {}) { __typename } }")  # as the board's element does by itself
         assert len(await times_to_live(table, user)) == 2
         if write is not None:
             answer = await write(guest)
