@@ -3,8 +3,9 @@
 
 import { type View, h } from '../base/dom';
 import { Part, newKey } from '../base/part';
-import { EVENT_CHANGED, LATEST_EVENT, LATEST_EVENTS, SUBMIT_PREDICTION } from '../generated/event';
+import { EVENT_CHANGED, SUBMIT_PREDICTION } from '../generated/event';
 import type { EventData, NextEventData } from '../generated/first';
+import { LATEST_EVENT, LATEST_EVENTS } from '../generated/next';
 import type { Ringside } from '../elements';
 import css from './event.css?inline';
 import english from 'english:event';

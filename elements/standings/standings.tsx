@@ -3,7 +3,8 @@
 import { type View, h } from '../base/dom';
 import { Part, newKey } from '../base/part';
 import type { LatestSeasonData, StandingsData } from '../generated/first';
-import { JOIN_LEAGUE, LEAGUE_STANDINGS, type LeagueStandingsData, SEASON_STANDINGS, STANDINGS_CHANGED } from '../generated/standings';
+import { LEAGUE_STANDINGS, type LeagueStandingsData } from '../generated/next';
+import { JOIN_LEAGUE, SEASON_STANDINGS, STANDINGS_CHANGED } from '../generated/standings';
 import type { Ringside } from '../elements';
 import css from './standings.css?inline';
 import english from 'english:standings';
@@ -20,7 +21,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private rows: Row[] | null = null;
   private total = 0;
   private more: string | null = null;
-  private viewer: Viewer = null;
+  /** Undefined until it is known. */
+  private viewer: Viewer | undefined;
   private isHidden = false;
   private code = '';
   private problem = '';
@@ -39,9 +41,13 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
 
   protected arrived(data: StandingsData | LatestSeasonData) {
     if ('seasons' in data) {
-      this.season = data.seasons.nodes[0]?.name ?? null;
-      if (this.season) void this.reload();
-      else this.rows = [];
+      const [latest] = data.seasons.nodes;
+      this.season = latest?.name ?? null;
+      if (!latest) this.rows = [];
+      else if (!this.leagueId) this.show(latest.standings);
+      if (!data.viewer) this.viewer = null;
+      if (latest && data.viewer) void this.reload(); // their own row, and their leagues
+      else if (latest && this.leagueId) void this.showLeague();
     } else {
       this.viewer = data.viewer;
       if (this.leagueId) void this.showLeague();
@@ -198,7 +204,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         )}
         {this.more && <button type="button" part="button" onclick={() => this.showMore()}>{this.t('more', { n: this.total })}</button>}
         {this.note()}
-        {viewer ? this.joining() : rows && this.leagueId ? this.signInButton() : null}
+        {viewer ? this.joining() : viewer === null && rows && this.leagueId ? this.signInButton() : null}
       </section>
     );
   }
