@@ -17,7 +17,7 @@ from server.engine import run_engine_async
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import answered_last, held_back
 from tests.browser.sites import Site, Visited
-from tests.queries import CAST_VOTE, DRAW_MATCHUP
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, mutation
 from tests.service import running_service
 from tests.waiting import until
 
@@ -28,6 +28,7 @@ UPDATE = "mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) { __
 TYPE = "(field, text) => { field.value = text; field.dispatchEvent(new Event('input')) }"
 IMPORT = "mutation ($input: ImportContendersInput!) { importContenders(input: $input) { ... on Refused { code } } }"
 ADD = "mutation ($input: AddContenderInput!) { addContender(input: $input) { __typename ...on Refused { code } } }"
+CHANGE = mutation("updateContender", "ContenderUpdated", "contender { id }")
 
 
 async def test_a_board_of_twenty_contenders_is_made_from_nothing(
@@ -198,6 +199,79 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await expect(page.page.get_by_role("button", name="Bring back Evil")).to_be_visible()
 
 
+def square(colour: str) -> str:
+    return f'<svg viewBox="0 0 9 9"><path fill="{colour}" d="M0 0h9v9z"/></svg>'
+
+
+def drawn(colour: str) -> FilePayload:
+    return {"name": f"{colour}.svg", "mimeType": "image/svg+xml", "buffer": square(colour).encode()}
+
+
+def contenders_of(visited: Visited, slug: str) -> dict[str, Any]:
+    """A board's contenders by name."""
+    fields = "id name description link svg wins losses"
+    board = ask(visited, f'{{ board(slug: "{slug}") {{ contenders(first: 9) {{ nodes {{ {fields} }} }} }} }}')["board"]
+    return {one["name"]: one for one in board["contenders"]["nodes"]}
+
+
+async def test_a_contender_is_corrected_and_keeps_its_votes(visited: Visited, browser: Browser) -> None:
+    """Its name, its picture and a description of several lines; the keyboard stays where the work is."""
+    await board(visited, "spelled")
+    visited.edit(ADD, board="spelled", name="Comit", svg=square("red"), description="One line.\nAnother.")
+    visited.edit(ADD, board="spelled", name="Tide")
+    vote_left(visited, "spelled", 1)
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board spelled").click()
+    await page.page.get_by_role("button", name="Edit Comit").click()
+    name, form = page.page.locator("#contender-edit-name"), page.page.get_by_role("row").locator("form")
+    await expect(name).to_be_focused()
+    await expect(form.get_by_role("img")).to_have_attribute("src", re.compile("red"))
+    await name.fill("Comet")
+    await form.get_by_label("Picture (SVG)").set_input_files(drawn("blue"))
+    await expect(form.get_by_role("img")).to_have_attribute("src", re.compile("blue"))
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Edit Tide").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("First save what you changed in Comit")
+    await form.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("button", name="Edit Comet")).to_be_focused()
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+    await until(lambda: is_counted(contenders_of(visited, "spelled")["Comet"]), "its vote counts")
+    found = contenders_of(visited, "spelled")["Comet"]
+    assert "blue" in found["svg"]
+    assert found["description"] == "One line.\nAnother."
+
+
+def is_counted(contender: dict[str, Any]) -> bool:
+    return bool(contender["wins"] + contender["losses"] == 1)
+
+
+async def test_two_editors_of_one_contender_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
+    """Also of the picture. What only the other changed is taken over."""
+    await board(visited, "twice")
+    visited.edit(ADD, board="twice", name="Before")
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board twice").click()
+    await page.page.get_by_role("button", name="Edit Before").click()
+    form = page.page.get_by_role("row").locator("form")
+    await form.get_by_label("Name").fill("Mine")
+    await form.get_by_label("Picture (SVG)").set_input_files(drawn("blue"))
+    await expect(form.get_by_role("img")).to_have_count(1)
+    link = "https://example.com/theirs"
+    contender = contenders_of(visited, "twice")["Before"]["id"]
+    visited.edit(CHANGE, contender=contender, name="Theirs", svg=square("red"), link=link)
+    await form.get_by_role("button", name="Save").click()
+    await expect(form.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
+    await expect(form.get_by_role("img").last).to_have_attribute("src", re.compile("red"))
+    await expect(form.get_by_label("Link")).to_have_value(link)
+    await assert_clean(page)
+    await form.get_by_label("Name").fill("Both")
+    await form.get_by_role("button", name="Remove Picture").click()
+    await form.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("button", name="Edit Both")).to_be_focused()
+    found = contenders_of(visited, "twice")["Both"]
+    assert (found["svg"], found["link"]) == (None, link)
+
+
 async def test_a_contender_that_joins_a_board_of_which_all_is_shown_is_shown_too(
     visited: Visited, browser: Browser
 ) -> None:
@@ -231,23 +305,16 @@ async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, brows
     await board(visited, "painted")
     page = await opened(visited, browser, "editor", "#/boards")
     await page.page.get_by_role("button", name="Board painted").click()
-
-    async def pick(colour: str) -> None:
-        svg = f'<svg viewBox="0 0 9 9"><path fill="{colour}" d="M0 0h9v9z"/></svg>'.encode()
-        await page.page.get_by_label("Picture (SVG)").set_input_files(
-            {"name": f"{colour}.svg", "mimeType": "image/svg+xml", "buffer": svg}
-        )
-
+    field = page.page.get_by_label("Picture (SVG)")
     preview = page.page.get_by_alt_text("Preview of the picture")
     async with answered_last(page.page, "red"):
         async with page.page.expect_request(lambda one: "red" in f"{one.url} {one.post_data}"):
-            await pick("red")
-        await pick("blue")
+            await field.set_input_files(drawn("red"))
+        await field.set_input_files(drawn("blue"))
         await expect(preview).to_have_attribute("src", re.compile("blue"))
     await expect(preview).to_have_attribute("src", re.compile("blue"))
     await page.page.get_by_role("button", name="Remove Picture").click()
     await expect(preview).to_have_count(0)
-    field = page.page.get_by_label("Picture (SVG)")
     await expect(field).to_have_value("")
     await field.set_input_files({"name": "torn.svg", "mimeType": "image/svg+xml", "buffer": b"<svg"})
     await expect(page.page.get_by_role("status")).not_to_have_text("")
