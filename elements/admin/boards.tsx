@@ -20,10 +20,12 @@ type Stored = Extract<OneContenderData['node'], { name: string }>;
 type Texts = { name: string; description: string; link: string; imageUrl: string; svg: string };
 /** The contender that is being changed, and the button that opened its form. */
 type Edited = { contender: Stored; button: string; draft: Draft<Texts>; picture: Picture<Texts> };
-type Settings = { title: string; opensAt: string; closesAt: string; electorate: string; resultsVisible: string };
+type Settings = { title: string; opensAt: string; closesAt: string; electorate: string; membersSince: string; resultsVisible: string };
 
 const ELECTORATES = ['EVERYBODY', 'MEMBERS'];
 const RESULTS = ['ALWAYS', 'AFTER_VOTING', 'AFTER_CLOSE'];
+/** How improbable the votes of suspects may be asked to be at most. */
+const AT_MOST = ['0.1', '0.01', '0.001', '0.0001'];
 /** As many voters as one request may void. */
 const AT_ONCE = 100;
 const NO_SLUG = /[^a-z0-9]+/g;
@@ -65,6 +67,7 @@ export class Boards implements Area {
   /** What was said with the suspects of all that the search has found. */
   private search: Search | null = null;
   private suspected = new Set<string>();
+  private atMost = '0.01';
   /** What was voided, by board, where the browser does not keep it. */
   private voided: Record<string, Voiding[]> = {};
   /** Until a voiding has ended nothing of it can be restored. */
@@ -113,8 +116,9 @@ export class Boards implements Area {
   private async read(slug: string) {
     const data = await this.page.insist(() => ask(BOARD_CARD, { board: slug }));
     if (!data?.board || this.wanted !== slug) return;
-    const { title, opensAt, closesAt, electorate, resultsVisible } = data.board;
-    const values = { title, opensAt: local(opensAt), closesAt: local(closesAt), electorate, resultsVisible };
+    const { title, opensAt, closesAt, electorate, membersSince, resultsVisible } = data.board;
+    const times = { opensAt: local(opensAt), closesAt: local(closesAt), membersSince: local(membersSince) };
+    const values = { title, ...times, electorate, resultsVisible };
     if (this.board?.slug === slug) this.settings!.follow(values);
     else this.settings = new Draft<Settings>(this.page, 'board', values);
     this.board = this.board?.slug === slug ? withMore(data.board, this.board) : data.board;
@@ -140,10 +144,11 @@ export class Boards implements Area {
   private async save(event: Event) {
     event.preventDefault();
     const { board } = this;
-    const { title, opensAt, closesAt, electorate, resultsVisible } = this.settings!.values;
+    const { title, opensAt, closesAt, electorate, membersSince, resultsVisible } = this.settings!.values;
     const changed: Record<string, unknown> = { title, electorate, resultsVisible };
     if (opensAt !== local(board!.opensAt)) changed.opensAt = moment(opensAt);
     if (closesAt !== local(board!.closesAt)) changed.closesAt = moment(closesAt);
+    if (electorate === 'MEMBERS' && membersSince !== local(board!.membersSince)) changed.membersSince = moment(membersSince);
     const answer = await this.settings!.send(UPDATE_BOARD, { slug: board!.slug, ...changed, revision: board!.revision }, () => this.read(board!.slug));
     if (!answer) return;
     await this.open();
@@ -230,18 +235,25 @@ export class Boards implements Area {
   }
 
   private async seek() {
-    if (await this.job(FIND_SUSPECTS, { board: this.board!.slug })) await this.showSuspects();
+    if (await this.job(FIND_SUSPECTS, { board: this.board!.slug })) await this.goToSuspects();
   }
 
-  private async showSuspects() {
-    const { slug } = this.board!;
+  private async goToSuspects() {
+    if (await this.showSuspects()) await this.page.focus('#suspects');
+  }
+
+  /** Whether they are shown: no other board and no other probability was chosen meanwhile. */
+  private async showSuspects(): Promise<boolean> {
+    const { atMost, board } = this;
+    const { slug } = board!;
     let search: Search | null = null;
-    const suspects = new Pages<Suspect>(this.page, 'suspect', (after) => ask(SUSPECTS, { board: slug, after }).then((data) => (search = data.suspects)));
+    const suspects = new Pages<Suspect>(this.page, 'suspect', (after) => ask(SUSPECTS, { board: slug, atMost: Number(atMost), after }).then((data) => (search = data.suspects)));
     await suspects.open();
-    if (this.wanted !== slug) return; // another board was chosen meanwhile
+    if (this.wanted !== slug || this.atMost !== atMost) return false;
     [this.suspects, this.search] = [suspects, search];
     this.suspected.clear();
-    await this.page.focus('#suspects');
+    this.page.render();
+    return true;
   }
 
   private async voidChosen() {
@@ -361,6 +373,7 @@ export class Boards implements Area {
         {draft.field('opensAt', page.t('opensAt'), { type: 'datetime-local' })}
         {draft.field('closesAt', page.t('closesAt'), { type: 'datetime-local' })}
         {draft.field('electorate', page.t('electorate'), { tag: 'select' }, ...options(ELECTORATES, draft.values.electorate))}
+        {draft.values.electorate === 'MEMBERS' && draft.field('membersSince', page.t('membersSince'), { type: 'datetime-local', hint: page.t('membersSinceHint') })}
         {draft.field('resultsVisible', page.t('resultsVisible'), { tag: 'select' }, ...options(RESULTS, draft.values.resultsVisible))}
         <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
       </form>
@@ -451,11 +464,29 @@ export class Boards implements Area {
         <p class="soft">{page.t('suspectsWhat')}</p>
         <div class="row">
           <button type="button" onclick={() => this.seek()}>{page.t('findSuspects')}</button>
-          <button type="button" class="plain" onclick={() => this.showSuspects()}>{page.t('lastSearch')}</button>
+          <button type="button" class="plain" onclick={() => this.goToSuspects()}>{page.t('lastSearch')}</button>
           {!this.isVoiding && this.voidedOn(this.board!.slug).length > 0 && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
         </div>
-        {search && (search.computedAt ? this.found(search, this.suspects!) : <p>{page.t('noSearch')}</p>)}
+        {search && (search.computedAt ? this.lastSearch(search) : <p>{page.t('noSearch')}</p>)}
       </section>
+    );
+  }
+
+  private lastSearch(search: Search) {
+    const { page } = this;
+    const percent = (value: string) => page.number(Number(value), { style: 'percent', maximumFractionDigits: 2 });
+    const choose = ({ currentTarget }: any) => {
+      this.atMost = currentTarget.value;
+      void this.showSuspects();
+    };
+    return (
+      <div class="stack">
+        <p>{page.t('searchedAt', { date: page.date(search.computedAt!, { dateStyle: 'medium', timeStyle: 'short' }) })}</p>
+        <div class="row"><label>{page.t('atMost')}<select value={this.atMost} onchange={choose}>
+          {AT_MOST.map((value) => <option value={value} selected={value === this.atMost}>{percent(value)}</option>)}
+        </select></label></div>
+        {this.found(search, this.suspects!)}
+      </div>
     );
   }
 
@@ -475,6 +506,7 @@ export class Boards implements Area {
             <li key={one.voter}>
               <label class="pick"><input id={`suspect-${place}`} type="checkbox" checked={this.suspected.has(one.voter)} onchange={() => choose(one.voter)} />
                 {page.t('suspect', { place: place + 1, n: one.votes })}</label>
+              <p class="soft">{page.t('probability', { value: page.number(one.probability, { style: 'percent', maximumSignificantDigits: 2 }) })}</p>
               <ul class="reasons">{one.reasons.map((reason) => <li>{reason}</li>)}</ul>
               {one.changes.map(({ contender, rank, without }) => <p class="soft">{page.t('rankChange', { name: contender.name, rank, without })}</p>)}
             </li>

@@ -127,6 +127,32 @@ async def test_a_change_of_somebody_else_is_seen_after_something_else_was_done(
     await expect(page.page.get_by_label("Who may vote")).to_have_value("MEMBERS")
 
 
+async def test_the_day_by_which_voters_joined_is_shown_and_changed(visited: Visited, browser: Browser) -> None:
+    """What else is saved leaves it as it was. It goes with the electorate that it is about, and that is seen."""
+    visited.edit(CREATE, slug="old", title="Board old", electorate="MEMBERS", membersSince="2030-01-01T10:30:15Z")
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board old").click()
+    since, voters = page.page.get_by_label("Only those who joined by"), page.page.get_by_label("Who may vote")
+    await expect(since).to_have_value("2030-01-01T10:30")
+
+    async def saved() -> str | None:
+        await page.page.get_by_role("status").evaluate("(status) => { status.textContent = ''; }")
+        await page.page.get_by_role("button", name="Save").click()
+        await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+        found: dict[str, str | None] = ask(visited, '{ board(slug: "old") { membersSince } }')["board"]
+        return found["membersSince"]
+
+    assert await saved() == "2030-01-01T10:30:15.000Z"
+    await since.fill("2029-06-01T08:00")
+    await assert_clean(page)
+    assert await saved() == "2029-06-01T08:00:00.000Z"
+    await voters.select_option("EVERYBODY")
+    await expect(since).to_have_count(0)
+    assert await saved() is None
+    await voters.select_option("MEMBERS")
+    await expect(since).to_have_value("")
+
+
 async def test_settings_that_are_saved_twice_are_not_taken_for_those_of_somebody_else(
     visited: Visited, browser: Browser
 ) -> None:
@@ -369,6 +395,13 @@ async def test_all_suspects_can_be_reached_and_voided_at_once(browser: Browser, 
         suspects = page.page.get_by_role("checkbox")
         await expect(suspects).to_have_count(100)
         await expect(page.page.get_by_text("Of all that were found, 7.5 are honest on average.")).to_be_visible()
+        await expect(page.page.get_by_text(re.compile(r"Last searched: \d+ \w+ \d{4}, \d\d:\d\d"))).to_be_visible()
+        await expect(page.page.get_by_text("votes like this: at most 0.1%.")).to_have_count(100)
+        most = page.page.get_by_label("Show probabilities up to")
+        await most.select_option("0.01%")
+        await expect(page.page.get_by_text("Among 9,000 votes there is nobody.")).to_be_visible()
+        await most.select_option("0.1%")
+        await expect(suspects).to_have_count(100)
         await page.page.get_by_role("button", name="More").press("Enter")
         await expect(page.page.get_by_role("checkbox", name="Voter 101, 9 votes")).to_be_focused()
         await page.page.get_by_role("button", name="Choose all").click()
