@@ -316,6 +316,11 @@ export class Boards implements Area {
     return (
       <div class="stack">
         <h2>{page.t('boards')}</h2>
+        <form class="row end" onsubmit={(event: Event) => this.create(event)}>
+          {this.fresh.field('title', page.t('newBoard'), { required: true })}
+          {this.fresh.field('slug', page.t('slug'), { placeholder: page.t('slugHint') })}
+          <button type="submit">{page.t('create')}</button>
+        </form>
         {!this.boards.nodes ? this.boards.waiting() : (
           <ul class="row">
             {this.boards.nodes.map(({ slug, title, opensAt, closed }, place) => (
@@ -326,11 +331,6 @@ export class Boards implements Area {
           </ul>
         )}
         {this.boards.button()}
-        <form class="row end" onsubmit={(event: Event) => this.create(event)}>
-          {this.fresh.field('title', page.t('newBoard'), { required: true })}
-          {this.fresh.field('slug', page.t('slug'), { placeholder: page.t('slugHint') })}
-          <button type="submit">{page.t('create')}</button>
-        </form>
         {this.board && this.chosen(this.board)}
       </div>
     );

@@ -251,7 +251,10 @@ export class Events implements Area {
     const { page } = this;
     return (
       <div class="stack">
-        <h2>{page.t('events')}</h2>
+        <div class="row between">
+          <h2>{page.t('events')}</h2>
+          <button type="button" onclick={() => page.focus('#new-event-name')}>{page.t('newEvent')}</button>
+        </div>
         {!this.events.nodes ? this.events.waiting() : (
           <ul class="row">
             {this.events.nodes.map(({ id, name, state }, place) => (

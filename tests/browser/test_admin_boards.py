@@ -35,13 +35,14 @@ async def test_a_board_of_twenty_contenders_is_made_from_nothing(
     visited: Visited, browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By keyboard alone but for the files: the board, then its contenders from a pasted list, with their pictures."""
+    await board(visited, "earlier")
     page = await opened(visited, browser, "editor", "#/boards", viewport={"width": 1280, "height": 900})
     names = [f"Hero {number}" for number in range(20)]
     for name in names:
         (tmp_path / f"{name}.svg").write_text('<svg viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>', encoding="utf-8")
     keys = Keys(page)
-    title = page.page.get_by_label("Title of a new board")
-    await title.click()
+    await page.page.get_by_role("button", name="Board earlier").wait_for()
+    await keys.to("textbox", "Title of a new board")
     await keys.paste("Heroes of 2027")
     await keys.press("Enter")
     await expect(page.page.get_by_role("heading", name="Heroes of 2027")).to_be_focused()
@@ -49,7 +50,6 @@ async def test_a_board_of_twenty_contenders_is_made_from_nothing(
     await keys.press("Enter")
     await expect(page.page.get_by_role("combobox", name="Where")).to_have_value("heroes-of-2027")
     await page.page.get_by_label("Or choose files").set_input_files(sorted(tmp_path.glob("*.svg")))
-    await page.page.get_by_role("combobox", name="Where").focus()
     await keys.to("textbox", "Paste a list, or a table")
     await keys.paste("\n".join(names))
     await keys.to("button", "Add")
@@ -65,8 +65,10 @@ async def test_a_board_of_twenty_contenders_is_made_from_nothing(
 
 @pytest.mark.parametrize(("locale", "scheme"), [("en-GB", "dark"), ("ar", "light")])
 async def test_the_area_is_readable_by_everybody(visited: Visited, browser: Browser, locale: str, scheme: str) -> None:
+    await board(visited, scheme)
+    visited.edit(ADD, board=scheme, name="Comet")
     page = await opened(visited, browser, "editor", "#/boards", locale=locale, color_scheme=scheme)
-    await page.page.get_by_role("list").get_by_role("button").first.click()
+    await page.page.get_by_role("button", name=f"Board {scheme}").click()
     await expect(page.page.get_by_role("table")).to_be_visible()
     await assert_clean(page)
 

@@ -26,9 +26,13 @@ async def test_an_event_of_ten_matches_is_made_locked_and_scored(
     visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its card by keyboard alone; then the order, the results, and the scoring, which is taken back."""
+    new_event(visited, "Earlier night")
     page = await opened(visited, browser, "editor", "#/events", viewport={"width": 1280, "height": 900})
     keys = Keys(page)
-    await page.page.get_by_role("textbox", name="Name").focus()
+    await page.page.get_by_role("button", name="Earlier night").wait_for()
+    await keys.to("button", "A new event")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("textbox", name="Name")).to_be_focused()
     await keys.paste("Grand finals")
     await keys.press("Tab", 2)
     await page.page.keyboard.type("010520311900")  # the parts of a date go to the next by themselves
