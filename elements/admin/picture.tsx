@@ -61,7 +61,7 @@ export class Picture<V extends Pictured> {
     const image = (svg: string) => <img src={picture({ svg })} alt={page.t('preview')} width="96" height="96" />;
     return (
       <div class="stack tight">
-        <label>{page.t('picture')}<input id={`${draft.id}-svg`} type="file" accept=".svg,image/svg+xml" onclick={anew} onchange={({ currentTarget }: any) => this.pick(currentTarget)} /></label>
+        <label>{page.t('picture')}<input id={`${draft.id}-svg`} type="file" accept=".svg,image/svg+xml" aria-describedby={theirs !== undefined && `${draft.id}-svg-theirs`} onclick={anew} onchange={({ currentTarget }: any) => this.pick(currentTarget)} /></label>
         {shown && (
           <figure class="stack tight">
             {image(shown)}
@@ -71,7 +71,7 @@ export class Picture<V extends Pictured> {
         )}
         {theirs !== undefined && (
           <figure class="stack tight">
-            <figcaption class="error">{page.t('theirs', { value: theirs ? '' : '—' })}</figcaption>
+            <figcaption id={`${draft.id}-svg-theirs`} class="error">{page.t('theirs', { value: theirs ? '' : '—' })}</figcaption>
             {theirs && image(theirs)}
           </figure>
         )}
