@@ -29,6 +29,13 @@ addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) 
   violations.push(`${violatedDirective}: ${blockedURI}`));
 """
 
+RECORD_SHIFTS = """globalThis.shifts = [];
+new PerformanceObserver((list) => list.getEntries().forEach(({ value, sources, startTime }) =>
+  shifts.push([value, startTime, ...sources.map(({ previousRect: { x, y }, currentRect: now }) =>
+    `${x},${y} ${now.width}x${now.height} to ${now.x},${now.y}`)])))
+  .observe({ type: 'layout-shift' });"""
+"""What moves on the page from now on without its user's doing."""
+
 # Headless, and without requests of the browser's own.
 FLAGS = [
     "--headless",
