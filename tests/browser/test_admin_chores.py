@@ -58,6 +58,17 @@ async def test_a_season_is_imported_and_its_errors_mended(
     assert [match["name"] for match in cards["Second night"]] == ["Fay v Gil", "Hal v Ida"]
 
 
+async def test_what_is_wrong_in_a_season_file_is_named_by_its_event(visited: Visited, browser: Browser) -> None:
+    """Of which it has many lines."""
+    starts = ["2031-03-01T19:00:00Z", "2031-04-01T19:00:00Z", "in spring"]
+    events = [{"name": f"Night {at}", "season": "2031", "startsAt": at, "matches": []} for at in starts]
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
+    await page.page.get_by_role("combobox", name="What").select_option("events")
+    await page.page.get_by_label("Paste a list, or a table").fill(json.dumps({"events": events}, indent=2))
+    await page.page.get_by_role("button", name="Check").click()
+    await expect(page.page.locator("section").get_by_role("listitem")).to_contain_text(["Event 3:"])
+
+
 async def test_a_beginning_that_is_no_whole_local_time_is_refused_with_its_line(
     visited: Visited, browser: Browser
 ) -> None:

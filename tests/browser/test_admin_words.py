@@ -85,15 +85,20 @@ async def test_a_list_of_twenty_words_is_made_from_nothing(
 
 
 async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browser: Browser) -> None:
-    """By a first line that names columns; a refusal of the whole text stands at it; lines count as they were typed."""
+    """By a first line that names columns; a refusal of the whole text stands at it; lines count as they were typed.
+
+    A check shows where a line's word ends: there may be commas on both sides.
+    """
     list_id, _ = word_list(visited, "Lines and tables")
     page = await chosen(visited, browser, "Lines and tables")
     await page.page.get_by_role("button", name="Add many").click()
     text = page.page.get_by_role("textbox", name="Paste a list, or a table")
     add = page.page.get_by_role("button", name="Add", exact=True)
-    await text.fill('Semester, term\nZitat; a "quotation", of others\nUnwort\nHaus\thouse')
+    await text.fill('Semester, term\nZitat; a "quotation", of others\nUnwort\nHaus\thouse\nto run, to hurry = laufen')
+    await page.page.get_by_role("button", name="Check").click()
+    await expect(page.page.get_by_role("listitem").filter(has_text="to run, to hurry · laufen")).to_be_visible()
     await add.click()
-    await expect(page.page.get_by_text("3 were added.").last).to_be_visible()
+    await expect(page.page.get_by_text("4 were added.").last).to_be_visible()
     await expect(page.page.get_by_text("Line 3:")).to_be_visible()
     await text.fill('definition;term\n"a tree; a plant";Baum\n\n;Leer')
     await add.click()
@@ -109,6 +114,7 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
         "Semester": "term",
         "Zitat": 'a "quotation", of others',
         "Haus": "house",
+        "to run, to hurry": "laufen",
         "Baum": "a tree; a plant",
     }
 
