@@ -172,7 +172,9 @@ class Admin extends Part<AdminViewerData> {
   private sentView() {
     if (!this.sent) return null;
     const text = this.documents?.[this.sent.document.slice(1)];
-    const variables = text ? JSON.stringify(this.sent.variables, null, 2) : '';
+    // Without its key: with it the service would repeat its answer, and refuse variables that were changed.
+    const withoutKey = (name: string, value: unknown) => (name === 'idempotencyKey' ? undefined : value);
+    const variables = text ? JSON.stringify(this.sent.variables, withoutKey, 2) : '';
     return (
       <details ontoggle={(event: any) => event.currentTarget.open && this.showSent()}>
         <summary>{this.t('showDocument')}</summary>

@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
-from tests.browser.pages import VIEWPORT, BrowserPage, held_back, new_context
+from tests.browser.pages import VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
 from tests.queries import EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
@@ -447,6 +447,7 @@ async def test_an_editor_pastes_twenty_contenders_with_their_pictures(
 
 
 async def test_the_document_that_is_shown_is_the_last_one_sent(visited: Visited, browser: Browser) -> None:
+    """And does the same when it is sent again."""
     name = writer(visited, "twice")
     page = (await opened(visited, browser, "moderator", "#/members")).page
     await page.get_by_label("Name, id or address").fill(name)
@@ -456,8 +457,13 @@ async def test_the_document_that_is_shown_is_the_last_one_sent(visited: Visited,
     await page.get_by_role("button", name="Suspend", exact=True).click()
     await page.get_by_text("Show the document that was sent").click()
     await expect(page.get_by_label("Document", exact=True)).to_contain_text("mutation SuspendMember(")
+    document, variables = [await page.get_by_label(name, exact=True).inner_text() for name in ("Document", "Variables")]
     await page.get_by_role("button", name="End the suspension").click()
     await expect(page.get_by_label("Document", exact=True)).to_contain_text("mutation ReinstateMember(")
+    with visited.client("mira", "moderator") as client:
+        client.post("/graphql", json={"query": document, "variables": json.loads(variables)})
+    found = ask_admin(visited, f'{{ members(search: "{name}") {{ nodes {{ suspension {{ reason }} }} }} }}')["members"]
+    assert found["nodes"] == [{"suspension": {"reason": "Much too loud."}}]
 
 
 async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser: Browser) -> None:
@@ -480,6 +486,18 @@ async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser
     for kind in ("member.suspended", "member.reinstated"):
         await expect(page.page.get_by_role("listitem").filter(has_text=kind).first).to_contain_text(f"{kind} {name}")
     await assert_clean(page)
+
+
+async def test_the_journal_says_that_a_command_did_it_for_a_member(visited: Visited, browser: Browser) -> None:
+    """`--as` names them, who may not have been on the pages at all."""
+    by, given = (visited.edit(UPDATE_PROFILE, by=user, role="member", name=f"The {user}")["user"]["id"]
+                 for user in ("operator", "promoted"))  # fmt: skip
+    command = ("--as", by, "member", "role", given, "--role", "editor")
+    done = await asyncio.to_thread(ringside_process, *command, **visited.service.variables)
+    assert done.returncode == 0, done.stderr
+    page = await opened(visited, browser, "moderator", "#/journal")
+    done_so = page.page.get_by_role("listitem").filter(has_text="member.rolesSet The promoted")
+    await expect(done_so).to_contain_text("The operator · a command")
 
 
 async def test_what_is_ticked_stays_ticked_while_something_else_is_done(visited: Visited, browser: Browser) -> None:
@@ -585,13 +603,28 @@ async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> 
 
 
 async def test_a_demo_signs_in_as_an_editor_with_one_click(visited: Visited, browser: Browser) -> None:
+    """Also in the explorer, for the documents that the pages show."""
     page = await opened(visited, browser, None)
     await page.page.get_by_role("button", name="Sign in as Ines Castillo, editor").click()
     await expect(page.page.get_by_role("img")).to_have_count(5)
     await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
     await assert_clean(page)
+    await page.page.get_by_role("link", name="Words").click()
+    await page.page.get_by_label("Name of a new list").fill("A demo's list")
+    await page.page.keyboard.press("Enter")
+    await page.page.get_by_text("Show the document that was sent").click()
+    async with page.page.context.expect_page() as tab:
+        await page.page.get_by_role("link", name="open the explorer").click()
+    explorer = ExplorerPage(await tab.value, visited.service.url)
+    await explorer.know_language()
+    await explorer.write(explorer.query, "{ viewer { name")
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text('"name": "Ines Castillo"')
+    await expect(explorer.page.get_by_label("Signed in as").locator("option:checked")).to_have_text("Ines Castillo")
     await page.page.get_by_role("button", name="Sign out").click()
     await expect(page.page.get_by_text("These pages are for moderators")).to_be_visible()
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text('"viewer": null')
 
 
 async def copied(page: Page, begins: str) -> str:
