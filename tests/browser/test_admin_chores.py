@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
 
-from tests.browser.admin import Keys, ask, assert_clean, opened, printed
-from tests.browser.pages import BrowserPage
+from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed
 from tests.browser.sites import Visited
 from tests.queries import CREATE_BOARD, CREATE_LIST, POST_COMMENT
 
@@ -258,19 +257,6 @@ def raider(visited: Visited, user: str, comments: int) -> str:
     return str(
         ask(visited, f'{{ comment(id: "{posted["id"]}") {{ author {{ name }} }} }}')["comment"]["author"]["name"]
     )
-
-
-async def found(page: BrowserPage, name: str) -> Keys:
-    """A keyboard that has looked for a member and chosen them."""
-    keys = Keys(page)
-    await keys.to("searchbox", "Name, id or address")
-    await keys.paste(name)
-    await keys.press("Enter")
-    await page.page.get_by_role("button", name=name).wait_for()
-    await keys.to("button", name)
-    await keys.press("Enter")
-    await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
-    return keys
 
 
 async def fetched(page: Page, url: str) -> str:

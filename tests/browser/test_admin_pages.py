@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
 
-from tests.browser.admin import Keys, ask, assert_clean, opened, printed
+from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed
 from tests.browser.pages import VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
@@ -42,7 +42,10 @@ async def test_an_editor_sees_what_happened(visited: Visited, browser: Browser, 
     await assert_clean(page)
 
 
-async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: Visited, browser: Browser) -> None:
+async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone, from the moment that the page is there; the rest at once."""
     ids = [visited.edit(POST, by=f"writer-{n}", role="member", product="shelf", language="en", body=f"No {n}.")
            ["comment"]["id"] for n in range(50)]  # fmt: skip
     visited.edit(HOLD, by="mo", role="moderator", comments=ids, status="PENDING")
@@ -51,17 +54,27 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: 
     await expect(articles.nth(49)).to_be_visible()
     before = await articles.count()
     await assert_clean(page)
-    await articles.nth(49).click()
+    await articles.nth(49).focus()
     await expect(page.page.get_by_role("button", name="Publish")).to_be_in_viewport()
     await expect(articles.nth(49).get_by_role("heading", name="wrote")).to_be_in_viewport()
     await page.page.set_viewport_size(VIEWPORT)
     await expect(page.page.get_by_role("heading", name="wrote")).to_be_in_viewport()
-    await articles.first.click()
+    await page.page.reload()
+    await expect(articles.first).to_have_class("current")
+    keys = Keys(page)
     for n in range(50):
-        await page.page.keyboard.press("1" if n % 2 else "a")
+        await keys.press("1" if n % 2 else "a")
         await expect(articles).to_have_count(before - n - 1)
-    await page.page.keyboard.press("u")
+    printed(capsys, "Fifty held comments", keys)
+    assert keys.pressed <= 55
+    await keys.press("u")
     await expect(articles).to_have_count(before - 49)
+    keys = Keys(page)
+    await keys.to("button", "Choose all")
+    await keys.press("Enter")
+    await keys.press("a")
+    await expect(page.page.get_by_role("status")).to_have_text(re.compile(r"^\d+ comments? decided\."))
+    printed(capsys, "All that wait at once", keys)
 
 
 async def test_a_moderator_decides_about_reported_comments_too(visited: Visited, browser: Browser) -> None:
@@ -466,22 +479,28 @@ async def test_the_document_that_is_shown_is_the_last_one_sent(visited: Visited,
     assert found["nodes"] == [{"suspension": {"reason": "Much too loud."}}]
 
 
-async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser: Browser) -> None:
+async def test_a_moderator_finds_and_suspends_a_member(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
     """And lets them write again; the journal has both, with the member's name."""
     name = writer(visited, "noisy")
     page = await opened(visited, browser, "moderator", "#/members")
-    await page.page.get_by_label("Name, id or address").fill(name)
-    await page.page.keyboard.press("Enter")
-    await page.page.get_by_role("button", name=name).click()
-    await page.page.get_by_label("Reason, which the member sees").fill("Advertising.")
+    keys = await found(page, name)
+    await keys.to("textbox", "Reason, which the member sees")
+    await keys.paste("Advertising.")
+    await keys.press("Tab")
     await page.page.get_by_label("Until, if it is to end by itself").fill("2031-05-01T19:00")
-    await page.page.get_by_role("button", name="Suspend", exact=True).press("Enter")
+    keys.pressed += 12  # the order in which its parts are typed is the machine's
+    await keys.to("button", "Suspend")
+    await keys.press("Enter")
     await expect(page.page.get_by_text("Suspended until 1 May 2031, 19:00: Advertising.")).to_be_visible()
     await expect(page.page.get_by_role("heading", name=name)).to_be_focused()  # what was pressed is gone
     await assert_clean(page)
-    await page.page.get_by_role("button", name="End the suspension").press("Enter")
+    await keys.to("button", "End the suspension")
+    await keys.press("Enter")
     await expect(page.page.get_by_label("Reason, which the member sees")).to_be_visible()
     await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
+    printed(capsys, "A member suspended, and let write again", keys)
     await page.page.get_by_role("link", name="Journal").click()
     for kind in ("member.suspended", "member.reinstated"):
         await expect(page.page.get_by_role("listitem").filter(has_text=kind).first).to_contain_text(f"{kind} {name}")
@@ -554,6 +573,37 @@ async def test_roles_that_somebody_else_has_changed_are_shown_before_they_are_se
     await assert_clean(page)
     await page.page.get_by_role("button", name="Set roles").click()
     await until(lambda: sent == [["editor"]], "they are set as they are shown")
+
+
+async def test_an_admin_finds_a_member_by_address_and_gives_them_a_role(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone; the page says how the member signs in. Roles are given by who has signed in there."""
+    address = "boss@example.com"
+    page, name = await signed_in_with_role(visited, browser, address, "admin")
+    keys = await found(page, name, by=address)
+    await expect(page.page.get_by_text(f": {address}")).to_be_visible()
+    await keys.to("checkbox", "editor")
+    await keys.press("Space")
+    await keys.to("button", "Set roles")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("status")).to_have_text(f"The roles of {name} are set.")
+    printed(capsys, "A member found by address, and a role given", keys)
+    roles = ask_admin(visited, f'{{ members(search: "{address}") {{ nodes {{ roles }} }} }}')["members"]["nodes"]
+    assert roles == [{"roles": ["member", "editor", "admin"]}]
+
+
+async def signed_in_with_role(visited: Visited, browser: Browser, address: str, role: str) -> tuple[BrowserPage, str]:
+    """The list of members, for somebody who has signed in by email, and their name."""
+    command = ("member", "role", address, "--role", role)
+    given = await asyncio.to_thread(ringside_process, *command, **visited.service.variables)
+    assert given.returncode == 0, given.stderr
+    context = await new_context(browser, locale="en-GB", permissions=["clipboard-read", "clipboard-write"])
+    page = await context.new_page()
+    await page.goto(f"{visited.service.url}/sign-in")
+    await sign_in_by_email(visited, page, address)
+    await page.goto(f"{visited.service.url}/admin#/members")
+    return BrowserPage(page, visited.service.url), await page.locator("header p span").inner_text()
 
 
 def ask_admin(visited: Visited, query: str) -> dict[str, Any]:
@@ -644,15 +694,8 @@ async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, bro
     """
     address = "mod@example.com"
     name = writer(visited, "loud")
-    given = await asyncio.to_thread(
-        ringside_process, "member", "role", address, "--role", "moderator", **visited.service.variables
-    )
-    assert given.returncode == 0, given.stderr
-    context = await new_context(browser, locale="en-GB", permissions=["clipboard-read", "clipboard-write"])
-    page = await context.new_page()
-    await page.goto(f"{visited.service.url}/sign-in")
-    await sign_in_by_email(visited, page, address)
-    await page.goto(f"{visited.service.url}/admin#/members")
+    page = (await signed_in_with_role(visited, browser, address, "moderator"))[0].page
+    context = page.context
     await page.get_by_label("Name, id or address").fill(name)
     await page.keyboard.press("Enter")
     await page.get_by_role("button", name=name).click()
