@@ -323,27 +323,41 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await expect(page.page.get_by_role("button", name=HOSTILE)).to_have_count(0)
 
 
-async def test_a_private_list_is_filled_and_then_published(visited: Visited, browser: Browser) -> None:
-    """With a Chinese word, whose spellings and pinyin are corrected later."""
+async def test_a_private_list_is_filled_and_then_published(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone, with a Chinese word, whose spellings and pinyin are corrected later."""
     page = await opened(visited, browser, "editor", "#/words")
-    await page.page.get_by_label("Name of a new list").fill("Drafted words")
-    await page.page.get_by_label("Everybody may read it").uncheck()
-    await page.page.get_by_role("button", name="Create").click()
+    keys = Keys(page)
+    await keys.to("textbox", "Name of a new list")
+    await keys.paste("Drafted words")
+    await keys.to("checkbox", "Everybody may read it")
+    await keys.press("Space")
+    await keys.to("button", "Create")
+    await keys.press("Enter")
     await expect(page.page.get_by_text("Only you see it.")).to_be_visible()
-    await page.page.get_by_label("Chinese, with pinyin").check()
-    await page.page.locator("#new-word-simplified").fill("词")
-    await page.page.locator("#new-word-pinyin").fill("ci")
-    await page.page.locator("#new-word-definition").fill("word")
-    await page.page.get_by_role("button", name="Add", exact=True).click()
-    await page.page.get_by_role("button", name="Edit 词", exact=True).click()
-    await page.page.locator("#word-edit-traditional").fill("詞")
-    await page.page.locator("#word-edit-pinyin").fill("cí")
-    await page.page.keyboard.press("Enter")
+    await keys.to("checkbox", "Chinese, with pinyin")
+    await keys.press("Space")
+    for name, text in (("Simplified characters", "词"), ("Pinyin", "ci"), ("Meaning", "word")):
+        await keys.to("textbox", name)
+        await keys.paste(text)
+    await keys.press("Enter")
+    await keys.to("button", "Edit 词")
+    await keys.press("Enter")
+    await expect(page.page.locator("#word-edit-simplified")).to_be_focused()
+    for text in ("詞", "cí"):
+        await keys.press("Tab")
+        await keys.press("ControlOrMeta+A")
+        await keys.paste(text)
+    await keys.press("Enter")
     await expect(page.page.get_by_text("词 · 詞 · cí · word").last).to_be_visible()
     await assert_clean(page)
-    await page.page.get_by_label("Publish it").check()
-    await page.page.get_by_role("button", name="Save").click()
+    await keys.to("checkbox", "Publish it: everybody may read it then")
+    await keys.press("Space")
+    await keys.to("button", "Save")
+    await keys.press("Enter")
     await expect(page.page.get_by_role("button", name="Add many")).to_be_visible()
+    printed(capsys, "A private list filled and published", keys)
     lists = ask(visited, "{ wordLists(first: 100) { nodes { id name } } }")["wordLists"]["nodes"]
     (drafted,) = [each["id"] for each in lists if each["name"] == "Drafted words"]
     words = ask(visited, f'{{ wordList(id: "{drafted}") {{ words {{ nodes {{ pinyin traditional }} }} }} }}')
