@@ -7,7 +7,7 @@ from typing import Any
 
 from datastore.dynamo import Table
 from resolvers.requests.context import Role, utc_now
-from resolvers.values.node_ids import node_id
+from resolvers.values.node_ids import node_id, parse_node_id
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -71,6 +71,7 @@ async def test_a_voter_who_always_clicks_left_is_a_suspect(client: Client) -> No
     told = (await client.member("mod", Role.MODERATOR).ask(JOURNAL))["nodes"]
     searches = [(each["actor"], each["object"]) for each in told if each["kind"] == "suspects.sought"]
     assert searches == [(node_id("User", "editor"), node_id("Board", "main"))] * 2
+    assert not any("bot" in parse_node_id(each["object"])[1] for each in told)
 
 
 async def test_a_board_without_contenders_has_no_suspects(client: Client) -> None:
