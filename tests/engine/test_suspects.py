@@ -52,7 +52,7 @@ async def test_a_voter_who_always_clicks_left_is_a_suspect(client: Client) -> No
     for verdict in ("LEFT", "RIGHT", "TIE", "SKIP"):
         await vote(client.member("ada"), verdict)
     await settle_votes(client)
-    assert (await sought(client))["message"] == "Votes seen: 33. Voters to look at: 2."
+    assert (await sought(client))["message"] == "Votes seen: 33. Voters to look at: 1."
     answer = await found(client, 0.01)
     [suspect] = answer["nodes"]
     assert answer["votesSeen"] == 33
@@ -105,7 +105,7 @@ async def test_a_group_is_told_by_the_contender_it_votes_for(client: Client) -> 
     assert "A group seems to vote for contender 4: rank 1, " in message
     assert "voter" not in message.split("A group")[1]
     reasons = [reason for each in (await found(client))["nodes"] for reason in each["reasons"]]
-    assert any("votes went the way of a group that votes for one contender." in reason for reason in reasons)
+    assert any("with a contender that a group votes for were votes for it." in reason for reason in reasons)
     assert not any("contender 4" in reason for reason in reasons)
 
 
