@@ -8,6 +8,7 @@ from typing import Any
 from datastore.dynamo import Table
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id, parse_node_id
+from resolvers.voting.suspect_search import by_voter
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -159,6 +160,17 @@ async def test_a_suspect_s_votes_are_voided_with_those_of_their_addresses(client
     assert voided["votesRemoved"] == 30
     refused = await editor(client).ask(VOID_VOTER, input={"voter": f"suspect.{'0' * 32}"})
     assert (refused["code"], refused["path"]) == ("NOT_FOUND", ["input", "voter"])
+
+
+async def test_a_search_knows_no_address_that_has_expired(one_client: Client) -> None:
+    """Although the engine has not removed it yet."""
+    await add_contenders(one_client, "a", "b")
+    await vote(one_client.member("ada"))
+    for days, known in ((7, 1), (9, 0)):
+        [(_, networks)] = [
+            each async for each in by_voter(one_client.services.table, "main", utc_now() + timedelta(days))
+        ]
+        assert len(networks) == known
 
 
 async def test_a_search_of_a_month_ago_shows_nothing(client: Client) -> None:
