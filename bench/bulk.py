@@ -20,7 +20,7 @@ from server.engine.process import find_binary
 def load(data: Path, table: str, puts: Iterable[Put]) -> None:
     """Create the table of an empty data folder, with these items."""
     binary = find_binary(data)
-    assert binary is not None, "dynoxide was not found; run npm ci --prefix deploy/engine"
+    assert binary is not None, "dynoxide was not found; run make engine"
     with tempfile.TemporaryDirectory() as name:
         source = Path(name)
         (source / table / "data").mkdir(parents=True)

@@ -62,7 +62,7 @@ class EnginePair(NamedTuple):
 def _dynoxide(folder: Path) -> Program:
     binary = find_binary(folder)
     if binary is None:
-        raise EngineMissing("dynoxide is not installed: npm ci --prefix deploy/engine")
+        raise EngineMissing("dynoxide is not installed: make engine")
     return dynoxide(binary, table_file(folder))
 
 

@@ -18,7 +18,6 @@ from graphql import (
     GraphQLType,
     GraphQLUnionType,
     OperationDefinitionNode,
-    ast_from_value,
     get_named_type,
     parse,
     print_ast,
@@ -109,9 +108,9 @@ def _rows(fields: Mapping[str, GraphQLField | GraphQLArgument | GraphQLInputFiel
 
 def _default(field: GraphQLField | GraphQLArgument | GraphQLInputField) -> str:
     """What counts if the argument is left out."""
-    if isinstance(field, GraphQLField) or (value := ast_from_value(field.default_value, field.type)) is None:
+    if isinstance(field, GraphQLField) or field.ast_node is None or field.ast_node.default_value is None:
         return ""
-    return f" = `{print_ast(value)}`"
+    return f" = `{print_ast(field.ast_node.default_value)}`"
 
 
 def _linked(of: GraphQLType) -> str:

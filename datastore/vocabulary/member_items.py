@@ -196,8 +196,11 @@ MEMBER_ITEMS = MemberItems(
         learning.SENTENCE: in_file("sentence", "One practice sentence.", RESULT),
         OPEN_QUIZ: in_file(
             "openQuiz",
-            "For a day: a quiz that you were asked, with your cards of its words.",
-            without={"words": "For a day: the right answers of a quiz, which you may still be about to give."},
+            "For a day: a quiz that you were asked.",
+            without={
+                "words": "For a day: the right answers of a quiz, which you may still be about to give.",
+                "cards": "They are records of their own. Here they would say which words the quiz asks.",
+            },
         ),
         CARD: in_file("card", "When you will be asked a word again, and how well you know it."),
         learning.ACTIVE_DAYS: in_file(

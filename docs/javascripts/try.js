@@ -4,11 +4,14 @@ const ATTRIBUTES = {
   event: { event: 'next', season: '' },
   standings: { season: '', league: '' },
   word: { list: '', quiz: '' },
-  comments: { product: 'ringside-tee', languages: '' },
+  comments: { product: 'ringside-tee', languages: '', order: '', rated: '', proof: '' },
   'sign-in': {},
 };
 const COMMON = { lang: '', theme: '' };
-const EVENTS = ['vote', 'prediction', 'league-joined', 'quiz', 'review', 'subscription', 'comment', 'signed-in'];
+const EVENTS = [
+  'vote', 'prediction', 'league-joined', 'quiz', 'review', 'subscription', 'signed-in',
+  'comment', 'comment-deleted', 'comment-reported', 'comment-helpful',
+];
 
 const form = document.getElementById('try');
 const tried = document.getElementById('tried');

@@ -72,7 +72,7 @@ def required_binary(data: Path, given: Path | None = None) -> Path:
 
 def _remedy(data: Path) -> str:
     return (
-        "To install it, run `npm ci --prefix deploy/engine` in a checkout or "
+        "To install it, run `make engine` in a checkout or "
         f"`npm install --prefix {data} dynoxide@{DYNOXIDE}` elsewhere, or set RINGSIDE_ENGINE_BINARY to its path."
     )
 

@@ -458,7 +458,8 @@ class Settings(BaseSettings):
         default=False,
     )
     demo: bool = setting(
-        "Whether this is a demo, with the front page; `ringside serve --demo` also adds the demo data.",
+        "Whether this is a demo, with the front page; `ringside serve --demo` also adds the demo data. On this machine "
+        "alone, and without a mail server, its sign-in page shows the codes that it would send by email.",
         write="true or false",
         default=False,
     )

@@ -11,7 +11,7 @@ from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
-from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_BOARD
+from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_BOARD, mutation
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -64,6 +64,11 @@ def corners(page: BrowserPage) -> Locator:
 
 def note(page: BrowserPage) -> Locator:
     return page.page.locator("ringside-board .note")
+
+
+DRAW = mutation("drawMatchup", "Ballot", "token left { name }")
+CAST = mutation("castVote", "VoteCast", "winner { name }")
+STRENGTHS = '{ leaderboard(board: "plot", first: 2) { nodes { wins losses strength { value low high } } } }'
 
 
 def progress(page: BrowserPage) -> Locator:
@@ -138,6 +143,27 @@ async def test_a_leaderboard_shows_as_many_contenders_as_its_button_says(visited
         await expect(rows.nth(10)).to_be_focused()
     async with visited.page(browser, BOARD % "long") as page:
         await expect(page.page.get_by_role("button", name="Show 100 contenders")).to_be_visible(timeout=10_000)
+
+
+async def test_the_plot_tells_each_strength_with_its_interval(visited: Visited, browser: Browser) -> None:
+    """As the service has them, to two digits."""
+    await board(visited, "plot", "Ann", "Ben")
+    for user in ("ada-abara", "bo-abara"):
+        ballot = visited.edit(DRAW, by=user, role="member", board="plot")
+        verdict = "LEFT" if ballot["left"]["name"] == "Ann" else "RIGHT"
+        visited.edit(CAST, by=user, role="member", token=ballot["token"], verdict=verdict)
+    with visited.client("ada-abara") as client:
+
+        def strengths() -> list[dict[str, float]]:
+            rows = client.post("/graphql", json={"query": STRENGTHS}).json()["data"]["leaderboard"]["nodes"]
+            return [row["strength"] for row in rows if row["strength"] and {row["wins"], row["losses"]} == {0, 2}]
+
+        await until(lambda: len(strengths()) == 2, "both votes count")
+        labels = ["{value:.2f}, from {low:.2f} to {high:.2f}".format_map(each) for each in strengths()]
+    async with visited.page(browser, BOARD % "plot") as page:
+        plots = page.page.locator("ringside-board tbody .strength").get_by_role("img")
+        for number, label in enumerate(labels):
+            await expect(plots.nth(number)).to_have_attribute("aria-label", label)
 
 
 async def test_the_first_paint_takes_one_request_before_the_ballot(visited: Visited, browser: Browser) -> None:

@@ -145,6 +145,23 @@ async def test_the_most_helpful_come_first_if_a_reader_or_the_page_wants_it(visi
         await expect(element(page).locator("article")).to_have_text(both)
 
 
+async def test_the_bars_of_stars_choose_what_is_shown(visited: Visited, browser: Browser) -> None:
+    """One or several of them; pressed again, all comments are shown from their beginning, and more on demand."""
+    for number in range(11):
+        say(visited, "bars", f"Comment {number}", user=f"fan-{number}", rating={0: 5, 3: 5, 7: 1}.get(number, 3))
+    async with visited.page(browser, COMMENTS % "bars") as page:
+        comments, five = element(page).locator("article"), button(page, re.compile("^5 stars: 2"))
+        await button(page, "Show more").click()
+        await expect(comments).to_have_count(11)
+        await five.click()
+        await expect(comments).to_have_count(2)
+        await button(page, re.compile("^1 star: 1")).click()
+        await expect(comments).to_have_count(3)
+        await five.click()
+        await button(page, re.compile("^1 star: 1")).click()
+        await expect(comments).to_have_count(10)
+
+
 async def test_the_languages_that_a_page_begins_with_are_those_that_a_reader_sees_and_changes(
     visited: Visited, browser: Browser
 ) -> None:

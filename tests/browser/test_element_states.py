@@ -53,6 +53,10 @@ GUEST = (
 SIGN_OUT = "mutation { signOut(input: {}) { __typename } }"
 MEANING = re.compile("^meaning [ab]$")
 STANDINGS = '<ringside-standings season="2026"></ringside-standings>'
+EVERY_ELEMENT = (
+    f"<ringside-board></ringside-board><ringside-event></ringside-event><ringside-word></ringside-word>{STANDINGS}"
+    '<ringside-comments product="ringside-tee"></ringside-comments>'
+)
 DUE_COUNT = "{ viewer { dueCount } }"
 REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
 
@@ -154,24 +158,32 @@ async def test_a_service_that_is_stopped_is_asked_again_by_every_element(
     restartable: Restartable, browser: Browser
 ) -> None:
     """What was pressed meanwhile counts once it is back, and streams go on."""
-    body = "<ringside-board></ringside-board><ringside-event></ringside-event>"
-    async with restartable.page(browser, body) as page:
-        board, event = page.page.locator("ringside-board"), page.page.locator("ringside-event")
+    async with restartable.page(browser, EVERY_ELEMENT) as page:
+        board, event, word, standings, comments = (
+            page.page.locator(f"ringside-{name}") for name in ("board", "event", "word", "standings", "comments")
+        )
         with restartable.new_session() as session:
             await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
         await expect(event.get_by_role("button", name="Save picks")).to_be_visible()
         await expect(board.locator("button.corner:not([aria-disabled])").first).to_be_visible()
         await expect(board.locator(".live")).to_have_text("live")
+        await expect(comments.locator("article")).to_have_count(10)
         await pick_all(page)
         async with restartable.stopped():
             await expect(board.locator(".live")).to_have_text("not live")
             await board.locator("button.corner").first.click()
             await event.get_by_role("button", name="Save picks").click()
-            for element in (board, event):
+            await word.get_by_role("button", name="Take a quiz").click()
+            for element in (standings, comments):
+                await element.get_by_role("button", name=re.compile("^Show more( of|$)")).click()
+            for element in (board, event, word, standings, comments):
                 await expect(element.locator(".note")).to_have_text(UNREACHABLE)
             assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
         await expect(board.locator(".note")).to_contain_text("A vote for")
         await expect(event.locator(".note")).to_contain_text("Your picks are saved.")
+        await expect(word.locator("#question")).to_be_visible()
+        await expect(standings.locator("tbody tr:not(.own)")).to_have_count(20)
+        await expect(comments.locator("article").nth(19)).to_be_visible()
         await expect(board.locator(".live")).to_have_text("live")
 
 

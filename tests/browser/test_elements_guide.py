@@ -4,12 +4,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.sites import EXAMPLES, Visited
+from tests.browser.sites import EXAMPLES, Visited, visited_demo
 from tests.command import ROOT
 from tests.queries import POST_COMMENT
 
@@ -50,6 +51,22 @@ async def test_the_guides_thirty_lines_ask_and_listen(visited: Visited, browser:
             given = {"product": "lines", "language": "en", "rating": 4, "body": "In thirty lines."}
             client.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}}).raise_for_status()
         await page.page.wait_for_function("heard.includes('In thirty lines.')")
+
+
+async def test_the_guides_thirty_lines_go_on_without_a_visit_that_counts(
+    demo_data: Callable[[], str], browser: Browser
+) -> None:
+    """Once a visit has ended they read on and start another; while none can be started, nothing is stored as one."""
+    with visited_demo(demo_data(), RINGSIDE_NEW_VISITORS_PER_ADDRESS="1/day") as visited:
+        visited.site.pages["/thirty.js"] = "localStorage.visit ??= 'ended';" + plain_lines() + RUN
+        script = '<script type="module" src="/thirty.js"></script>'
+        async with visited.page(browser, script) as page:
+            leaders, first, second = await page.page.evaluate("ready")
+            assert (leaders, first is not None) == (3, True)
+            assert first == second
+        async with visited.page(browser, script) as page:
+            assert await page.page.evaluate("ready") == [3, None, None]
+            assert await page.page.evaluate("localStorage.visit") is None
 
 
 async def test_the_guide_shows_each_element_with_its_attributes(

@@ -54,6 +54,26 @@ async def test_all_elements_of_a_visitor_are_accessible(
         assert page.errors == []
 
 
+async def test_a_theme_custom_properties_and_parts_reach_inside(visited: Visited, browser: Browser) -> None:
+    """And nothing else: a page's own rule for headings changes none of the element's."""
+    style = """<style>
+      h2 { font-style: italic }
+      ringside-board { --ringside-radius: 5px; --ringside-font: monospace }
+      ringside-board::part(title) { letter-spacing: 7px }
+    </style>"""
+    body = f'{style}<ringside-board theme="dark"></ringside-board><ringside-standings></ringside-standings>'
+    async with visited.page(browser, body, color_scheme="light") as page:
+        title, root = page.page.locator("ringside-board h2").first, page.page.locator("ringside-board .root")
+        await expect(title).to_have_css("letter-spacing", "7px")
+        await expect(title).to_have_css("font-style", "normal")
+        await expect(root).to_have_css("font-family", "monospace")
+        await expect(root).to_have_css("border-radius", "9px")
+        await expect(root).to_have_css("background-color", "rgb(33, 32, 39)")
+        await expect(page.page.locator("ringside-standings .root")).to_have_css(
+            "background-color", "rgb(255, 255, 255)"
+        )
+
+
 async def test_a_member_writes_changes_and_deletes_a_comment(visited: Visited, browser: Browser) -> None:
     """With or without stars."""
     body = '<ringside-comments product="quiet"></ringside-comments>'

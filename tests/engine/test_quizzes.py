@@ -425,14 +425,19 @@ async def test_quizzes_of_a_private_list_are_not_proven(one_client: Client, now:
 
 
 async def test_a_member_s_file_tells_no_answers_of_a_quiz(one_client: Client, now: list[datetime]) -> None:
-    """It has the quiz, and says what it leaves out of it."""
+    """It has the quiz, also one about words that the member knows, and says what it leaves out of it."""
     with_clock(one_client, now)
     list_id, ada = await known_list(one_client, words=6), one_client.member("ada")
+    first = await ada.ask(START_QUIZ, input={"list": list_id, "size": 6, "kind": "MEANING"})
+    now[0] += timedelta(seconds=6)
+    assert "result" in await ada.ask(ANSWER_QUIZ, input={"token": first["token"], "answers": right_answers(first)})
     quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
     lines = [line async for line in file_lines(one_client.services.table, "ada", "now")]
     header, *records = map(orjson.loads, lines)
-    assert [record["record"]["list"] for record in records if record["kind"] == "openQuiz"] != []
-    assert "openQuiz.words" in header["leftOut"]
+    quizzes = [record["record"] for record in records if record["kind"] == "openQuiz"]
+    assert len(quizzes) == 2
+    assert "ordinal" not in str(quizzes)
+    assert {"openQuiz.words", "openQuiz.cards"} <= header["leftOut"].keys()
     assert not [answer for answer in right_answers(quiz) if answer.encode() in b"".join(lines)]
 
 

@@ -42,8 +42,27 @@ def test_the_guide_shows_the_page_of_the_examples_in_twelve_lines() -> None:
 
 
 def test_every_element_has_a_page_of_the_guide() -> None:
-    """With its attributes, events, parts, requests and policy."""
+    """With its attributes, events, looks, parts, requests and policy, of which the page on embedding tells all."""
+    embedding = (DOCS / "other-sites.md").read_text(encoding="utf-8")
     for name in ("board", "event", "standings", "word", "sign-in"):
         page = (DOCS / f"elements-{name}.md").read_text(encoding="utf-8")
         for part in ("| event | `detail` |", "**Parts**", "**Requests**", "**Content security policy**"):
             assert part in page, (name, part)
+        assert "`theme`" in page, name
+        assert "elements.md#looks" in page, name
+        assert set(re.findall(r"`\w+-src`", page)) <= set(re.findall(r"`\w+-src`", embedding)), name
+
+
+def test_the_elements_can_be_tried_with_each_attribute_and_tell_each_event() -> None:
+    """Those of the guide's tables."""
+    tried = (DOCS / "javascripts" / "try.js").read_text(encoding="utf-8")
+    elements, events = (
+        (DOCS / "elements.md").read_text(encoding="utf-8").partition("\n## Looks")[0].split("\n## Events")
+    )
+    attributes: dict[str, list[str]] = {"sign-in": []}
+    for element, named in re.findall(r"^\| (?:`ringside-([\w-]+)` )?\| (`[^|]*`) \|", elements, re.MULTILINE):
+        attributes.setdefault(element or list(attributes)[-1], []).extend(re.findall(r"`(\w+)`", named))
+    shown = re.findall(r"^  '?([\w-]+)'?: \{(.*)\},$", tried, re.MULTILINE)
+    assert {element: re.findall(r"(\w+):", given) for element, given in shown} == attributes
+    told = tried.partition("EVENTS = [")[2].partition("]")[0]
+    assert sorted(re.findall(r"'([\w-]+)'", told)) == sorted(re.findall(r"`ringside-([\w-]+)`", events))

@@ -103,7 +103,7 @@ def test_without_a_program_moto_is_used_with_a_warning(data: Path) -> None:
     (warning,) = logs
     assert warning["log_level"] == "warning"
     assert "all data is lost" in warning["event"]
-    assert "npm ci --prefix deploy/engine" in warning["remedy"]
+    assert "`make engine` in a checkout" in warning["remedy"]
 
 
 def test_without_a_program_an_existing_table_is_not_replaced_by_an_empty_one(data: Path) -> None:
@@ -115,9 +115,9 @@ def test_without_a_program_an_existing_table_is_not_replaced_by_an_empty_one(dat
 
 
 def test_without_an_engine_the_error_says_how_to_install_one(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
-    """npm, a setting, pip, or an engine elsewhere."""
+    """make, npm, a setting, pip, or an engine elsewhere."""
     _without_moto(monkeypatch)
     with pytest.raises(EngineRefused) as refused:
         choose_program(data)
-    for way in ("npm ci", "npm install", "RINGSIDE_ENGINE_BINARY", "moto[server]", "RINGSIDE_DYNAMODB_URL"):
+    for way in ("make engine", "npm install", "RINGSIDE_ENGINE_BINARY", "moto[server]", "RINGSIDE_DYNAMODB_URL"):
         assert way in str(refused.value)

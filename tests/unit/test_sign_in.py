@@ -5,11 +5,14 @@ The provider serves discovery and keys over HTTP. What a recipe writes is what t
 
 import json
 import re
+import subprocess
+import sysconfig
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -31,6 +34,23 @@ from tests.http_server import Answering, serving_http
 
 KEY = rsa.generate_private_key(65537, 2048)
 RECIPES = (ROOT / "docs" / "sign-in.md").read_text(encoding="utf-8")
+NODE = Path(sysconfig.get_path("scripts")) / "node"
+RUN = """
+const endpoint = '/graphql', session = { token: 'old' };
+let answerLate;
+const late = new Promise((resolve) => (answerLate = resolve));
+globalThis.fetch = async (_, { headers, body }) => {
+  const { Authorization = 'nobody' } = headers;
+  if (body.includes('late') && Authorization === 'Bearer old') await late;
+  return { status: Authorization === 'Bearer old' ? 401 : 200, json: () => Authorization };
+};
+const shown = await Promise.all([ask('one'), ask('another')]);
+session.token = 'old';
+const pending = ask('late');
+session.token = 'new';
+answerLate();
+console.log(JSON.stringify([...shown, await pending, session.token]));
+"""
 MEMBER = frozenset({Role.MEMBER})
 EDITOR = frozenset({Role.MEMBER, Role.EDITOR})
 
@@ -476,3 +496,12 @@ async def test_claims_of_any_shape_sign_in_or_are_refused(claims: dict[str, Any]
     assert viewer.proven is not None
     assert viewer.proven.subject == "ann"
     assert claims["aud"] == "us" or "us" in claims["aud"]
+
+
+@pytest.mark.skipif(not NODE.exists(), reason="node is not here: make test")
+def test_the_guide_s_page_drops_an_expired_token_and_no_other() -> None:
+    """Every part of the page is asked for again; who signs in before the old token is refused stays signed in."""
+    (script,) = re.findall(r"```js\n(async function ask.*?)```", RECIPES, re.DOTALL)
+    command = [str(NODE), "--input-type=module", "-e", script + RUN]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert json.loads(ran.stdout) == ["nobody", "nobody", "Bearer new", "new"]
