@@ -153,6 +153,7 @@ async def test_the_languages_that_a_page_begins_with_are_those_that_a_reader_see
         say(visited, "languages", body, language=language)
     for given, chosen, shown in (
         ("en-GB", "English (1)", ["One"]),
+        ("en_GB", "English (2)", ["Two", "One"]),
         ("zh-TW, de-AT", "Traditional Chinese, German", ["\u4e00", "Eins"]),
         ("fr", "French", []),
     ):
