@@ -808,6 +808,11 @@ async def test_a_suspended_member_is_told_by_each_element(visited: Visited, brow
         await expect(page.page.locator("ringside-board .notice")).to_contain_text(re.compile("suspended"))
         await page.page.locator("ringside-word").get_by_role("button", name="Take a quiz").click()
         await expect(page.page.locator("ringside-word .note")).to_contain_text(re.compile("suspended"))
+    refused = "Das darfst du hier zurzeit nicht."
+    async with visited.page(browser, body, member="sus-pended", language="de") as page:
+        await expect(page.page.locator("ringside-board .notice")).to_have_text(refused)
+        await page.page.locator("ringside-word").get_by_role("button", name="Quiz").click()
+        await expect(page.page.locator("ringside-word .note")).to_have_text(refused)
 
 
 async def test_a_guest_who_may_neither_pick_nor_take_a_quiz_is_led_to_sign_in(
@@ -1221,6 +1226,20 @@ async def test_a_visitor_of_a_private_league_is_led_to_sign_in(visited: Visited,
         await visited.sign_in(page, member="captain")
         await expect(element.get_by_role("heading")).to_have_text("Private")
         await expect(element.get_by_role("button", name="Sign in")).to_have_count(0)
+
+
+async def test_a_code_that_no_league_has_is_refused_in_the_language_of_the_page(
+    visited: Visited, browser: Browser
+) -> None:
+    """To a member. A visitor is led to sign in first."""
+    async with visited.page(browser, STANDINGS, language="de") as page:
+        element = page.page.locator("ringside-standings")
+        await expect(element.get_by_role("button", name="Anmelden")).to_be_visible()
+        await visited.sign_in(page, member="ada-abara")
+        await element.get_by_role("button", name="Einer Liga beitreten").click()
+        await element.get_by_label("Code der Liga").fill("nobody's")
+        await element.get_by_label("Code der Liga").press("Enter")
+        await expect(element.get_by_role("alert")).to_have_text(re.compile("^Keine Liga hat diesen Code"))
 
 
 async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, browser: Browser) -> None:
