@@ -198,7 +198,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         )}
         {this.more && <button type="button" part="button" onclick={() => this.showMore()}>{this.t('more', { n: this.total })}</button>}
         {this.note()}
-        {viewer ? this.joining() : rows && this.leagueId ? this.signInButton() : null}
+        {viewer ? this.joining() : rows && this.signInButton()}
       </section>
     );
   }

@@ -1028,6 +1028,9 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         await page.page.get_by_role("button", name="Review 3 words").click()
         await page.page.get_by_role("button", name="Back").click()
         await expect(page.page.get_by_role("heading", name="Word of the day")).to_be_focused()
+        await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await page.page.get_by_role("button", name="Review 3 words").click()
+        await expect(page.page.get_by_role("button", name="Sign in")).to_be_visible()
     async with visited.page(browser, f'<ringside-word list="{words}"></ringside-word>', member="flo-abara") as page:
         element = page.page.locator("ringside-word")
         await element.get_by_role("button", name="Listen").click()
