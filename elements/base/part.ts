@@ -237,9 +237,9 @@ export abstract class Part<Data> {
     return answer && Object.values(answer)[0];
   }
 
-  /** Tells the page what happened. */
+  /** Tells the page what happens; false if it prevents what follows. */
   emit(name: string, detail: object) {
-    this.host.dispatchEvent(new CustomEvent(`ringside-${name}`, { detail, bubbles: true, composed: true }));
+    return this.host.dispatchEvent(new CustomEvent(`ringside-${name}`, { detail, bubbles: true, composed: true, cancelable: true }));
   }
 
   // ── drawing ──
@@ -267,9 +267,14 @@ export abstract class Part<Data> {
     if (isFree(this.host)) this.find(selector)?.focus();
   }
 
+  /** Opens the sign-in, unless the page has one of its own and so prevents this. */
+  signIn() {
+    return this.emit('sign-in', {}) && this.ringside.session.signIn();
+  }
+
   /** Shown where only members may do something. Not for the second click of a double one on what stood there before. */
   signInButton() {
-    return h('button', { class: 'primary', part: 'button', type: 'button', onclick: ({ detail }: MouseEvent) => detail < 2 && this.ringside.session.signIn() }, this.t('signIn'));
+    return h('button', { class: 'primary', part: 'button', type: 'button', onclick: ({ detail }: MouseEvent) => detail < 2 && this.signIn() }, this.t('signIn'));
   }
 }
 
