@@ -24,13 +24,13 @@ const english = {
   },
 };
 
-const TRANSLATE = `async (part, ...fields) => {
+const REFUSAL = `async (part, ...fields) => {
   const refused = fields.filter((field) => field?.code && field.code !== 'OFFLINE');
   if (refused[0]) await import('/refusals').then((module) => module.default(part, refused), () => {});
 }`;
 
 // `translated:admin/texts/de` is a file of texts in the order of its English one, without their names: a quarter of its
-// size. Those of the elements bring what loads the texts of refusals, once there is one.
+// size. Those of the elements bring what loads further ones: for writing, and for a refusal, once there is one.
 const translated = {
   name: 'translated',
   resolveId: (id) => (id.startsWith('translated:') ? `\0${id}` : null),
@@ -43,7 +43,8 @@ const translated = {
     const inOrder = (english, others) => JSON.stringify(Object.keys(english).map((name) => others[name] ?? null));
     if (!path.startsWith('texts/')) return `export default ${inOrder(names, texts)}`;
     const parts = Object.keys(names).map((part) => `${JSON.stringify(part)}: ${inOrder(names[part], texts[part])}`);
-    return `export default { ${parts.join()}, translate: ${TRANSLATE} }`;
+    const writing = `() => import('translated:comments/${path}')`;
+    return `export default { ${parts.join()}, further: { writing: ${writing}, refusal: ${REFUSAL} } }`;
   },
 };
 

@@ -44,8 +44,12 @@ export abstract class Part<Data> {
   private ends: (() => void)[] = [];
   protected declare endStream?: () => void;
   private declare texts: Texts;
-  /** Puts the messages of what was refused into the element's language; the service writes them in English. */
-  private declare translate?: (part: Part<any>, ...fields: unknown[]) => Promise<void>;
+  /** What loads further texts of the language; none for English. */
+  declare readonly further?: {
+    writing(): Promise<{ default: Translated }>;
+    /** Puts the messages of what was refused into the element's language; the service writes them in English. */
+    refusal(part: Part<any>, ...fields: unknown[]): Promise<void>;
+  };
   /** The document of the first paint, and its variables. */
   protected declare first?: [Doc<Data, any>, object];
   /** How often was asked. */
@@ -65,7 +69,7 @@ export abstract class Part<Data> {
     this.host = host;
     this.ringside = ringside;
     this.language = translated?.language ?? 'en';
-    this.translate = translated?.translate;
+    this.further = translated?.further;
     const [bare] = this.language.split('-');
     this.locale = navigator.languages.find((one) => this.language === bare && one.split('-')[0] === bare) ?? this.language;
     this.texts = { ...inLanguage(common, translated?.common), ...inLanguage(english, translated?.[name]) };
@@ -205,13 +209,13 @@ export abstract class Part<Data> {
         const answer: any = await send();
         const fields: any[] = Object.values(answer ?? {});
         const [first] = fields;
-        await this.translate?.(this, ...fields);
+        await this.further?.refusal(this, ...fields);
         if (first?.code === 'UNAVAILABLE') throw Object.assign(new this.ringside.Failed(''), first);
         if (wait > 0.5) this.say('');
         return answer;
       } catch (failed: any) {
         if (!(failed instanceof this.ringside.Failed)) throw failed;
-        await this.translate?.(this, failed);
+        await this.further?.refusal(this, failed);
         const { code, message, retryAfterSeconds } = failed;
         if (code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
         const text = this.refusal({ code: code.replace(/^PERSISTED_QUERY.*/, 'OUT_OF_DATE'), message });

@@ -13,6 +13,9 @@ type Viewer = StandingsData['viewer'];
 type Page = StandingsData['standings'];
 type League = NonNullable<LeagueStandingsData['league']>;
 
+/** Where the code that is being typed is kept: the page may be left to sign in. */
+const KEPT = 'ringside code';
+
 export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private season: string | null;
   private leagueId: string;
@@ -35,6 +38,10 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     super(host, ringside, texts, 'standings', english, css);
     this.season = host.getAttribute('season');
     this.leagueId = host.getAttribute('league') ?? '';
+    try {
+      this.code = sessionStorage.getItem(KEPT) ?? '';
+    } catch { /* blocked */ }
+    this.isJoining = this.code !== '';
   }
 
   protected arrived(data: StandingsData | LatestSeasonData) {
@@ -162,9 +169,18 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.render();
   }
 
+  private type(code: string) {
+    this.code = code;
+    this.problem = '';
+    try {
+      sessionStorage.setItem(KEPT, code);
+    } catch { /* blocked or full: the code is in the form, and nowhere else */ }
+    this.render();
+  }
+
   private closeForm() {
     this.isJoining = false;
-    this.code = this.problem = '';
+    this.type('');
     void this.focus('.plain');
   }
 
@@ -243,7 +259,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
       <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.join({ code: this.code }); }}>
         <label>
           {this.t('code')}
-          <input id="code" value={this.code} required autocomplete="off" aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : null} oninput={(event: any) => { this.code = event.target.value; this.problem = ''; this.render(); }} />
+          <input id="code" value={this.code} required autocomplete="off" aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : null} oninput={(event: any) => this.type(event.target.value)} />
         </label>
         {this.needsMember ? this.signInButton() : <button type="submit" class="primary" part="button">{this.t('join')}</button>}
         <button type="button" part="button" onclick={() => this.closeForm()}>{this.t('cancel')}</button>
