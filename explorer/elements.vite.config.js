@@ -26,7 +26,7 @@ const english = {
 
 const REFUSAL = `async (part, ...fields) => {
   const refused = fields.filter((field) => field?.code && field.code !== 'OFFLINE');
-  if (refused[0]) await import('/refusals').then((module) => module.default(part, refused), () => {});
+  if (refused[0]) await import('/refusals').then((module) => module.default(part, refused)).catch(() => {});
 }`;
 
 // `translated:admin/texts/de` is a file of texts in the order of its English one, without their names: a quarter of its
