@@ -122,7 +122,7 @@ def _memory(process: int) -> int:
 async def _read(url: str) -> None:
     """What a search reads, and nothing else."""
     async with open_table(TABLE, url=url) as table:
-        async for _ in by_voter(table, "main"):
+        async for _ in by_voter(table, "main", datetime.now(UTC)):
             pass
 
 

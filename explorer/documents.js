@@ -27,8 +27,10 @@ const schema = buildSchema(readFileSync(new URL('../schema/schema.graphql', impo
 const SCALARS = { Int: 'number', Float: 'number', Boolean: 'boolean' };
 // Of the few documents of this build no two begin alike, and each digit is one that every page loads.
 const DIGITS = 10;
-// A first paint (q) is asked without saying who asks, unless a member is signed in; another query (p) is personal.
+// What a first paint needs (q) is asked without saying who asks, unless a member is signed in; another query (p) is
+// personal.
 const LETTERS = { query: 'p', mutation: 'm', subscription: 's' };
+const OF_FIRST_PAINTS = ['first.graphql', 'next.graphql'];
 
 /** Every operation by its name, with the text that is sent and hashed. */
 export function readDocuments() {
@@ -49,7 +51,7 @@ export function readDocuments() {
       name: operation.name.value,
       text,
       id: createHash('sha256').update(text).digest('hex').slice(0, DIGITS),
-      kind: starts ? 'v' : file === 'first.graphql' ? 'q' : LETTERS[operation.operation],
+      kind: starts ? 'v' : OF_FIRST_PAINTS.includes(file) ? 'q' : LETTERS[operation.operation],
       types: types(operation, fragments),
     };
   });

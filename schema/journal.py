@@ -53,7 +53,7 @@ class Occurrence(Node):
     object: strawberry.ID | None = field(
         occurrences.occurrence_object,
         "What it was done to; null for hold rules and imports of comments. Votes and subscriptions have ids here, but "
-        "are not nodes.",
+        "are not nodes. A vote's names its voter, so only admins see it, and others its board's.",
     )
     object_node: Node | None = field(
         whole_node.object_node,

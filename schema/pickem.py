@@ -150,18 +150,6 @@ class Event(Node):
 EventConnection = connection(Event, "A page of events.", edge="An event in a list.")
 
 
-@record_type(visibility.SeasonView, "The events that count together in standings.")
-class Season:
-    name: str = described("Its name, as in its events.")
-    events: int = described("The number of its events in any state.")
-    latest_event_at: datetime = described("When its latest event begins.")
-
-
-SeasonConnection = connection(
-    Season, "A page of seasons, the one with the latest event first.", edge="A season in its list."
-)
-
-
 @record_type(visibility.StandingView, "A member's totals for one season, and their rank.")
 class Standing:
     user: LazyUser = field(standing_resolvers.standing_users, "Whose standing it is.")
@@ -173,6 +161,19 @@ class Standing:
 
 
 StandingConnection = connection(Standing, "A page of standings.", edge="A standing in a list.", total_count=COUNTED)
+
+
+@record_type(visibility.SeasonView, "The events that count together in standings.")
+class Season:
+    name: str = described("Its name, as in its events.")
+    events: int = described("The number of its events in any state.")
+    latest_event_at: datetime = described("When its latest event begins.")
+    standings: StandingConnection = field(standing_resolvers.season_standings, "As `Query.standings` of its name.")
+
+
+SeasonConnection = connection(
+    Season, "A page of seasons, the one with the latest event first.", edge="A season in its list."
+)
 
 
 # ── leagues ──

@@ -24,6 +24,7 @@ from resolvers.vocabulary import (
     texts,
     visibility,
 )
+from resolvers.vocabulary.cache import MOST_LISTS
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import input_type
 from schema.framework.declarations import (
@@ -321,7 +322,10 @@ class VocabularyQuery:
     )
     daily_words: list[DailyWord] = field(
         daily_words.daily_words,
-        "A day's words of all lists the viewer may see, by list name.",
+        f"A day's words of the lists the viewer may see, by list name: of their own, and of {MOST_LISTS} public ones "
+        "at most. `WordList.dailyWord` has the word of any list.",
+        complexity=8 * READ,  # a day's items are decoded for each field that asks for it
+        most_objects=MOST_LISTS,
         on="The day; default today in UTC. A future day is refused.",
     )
     quiz_leaderboard: QuizStandingConnection = field(
@@ -330,7 +334,7 @@ class VocabularyQuery:
         on="The day, in each member's own time zone.",
         list="Quizzes of this list only.",
         proven="True for quizzes about public lists that the service set and graded, false for others; all by default.",
-        complexity=4 * READ,
+        complexity=16 * READ,  # a day that nobody has asked for lately takes as many queries
     )
 
 

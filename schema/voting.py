@@ -118,7 +118,9 @@ class Contender(Node):
     score: int | None = described("Wins minus losses." + HIDDEN)
     win_rate: float | None = described("Wins as a share of wins plus losses; null if there are none." + HIDDEN)
     rank: int | None = field(
-        visibility.rank, "One more than the number of contenders with a higher score; null if it has retired." + HIDDEN
+        visibility.rank,
+        "One more than the number of contenders with a higher score; null if it has retired." + HIDDEN,
+        complexity=READ // 2,  # a board's order is a call, which only contenders of the same board share
     )
     matchups: MatchupConnection = field(
         board_resolvers.contender_matchups,
@@ -425,7 +427,7 @@ class VotingMutation:
         ballots.draw_matchup,
         "Draws the viewer's next pair. It returns the same pair until the viewer votes on it or skips it.",
         Ballot,
-        terms=Terms(guests=True),
+        terms=Terms(guests=True, contributes=False),
         input_description="The next pair of a board.",
         result_description="A ballot, or why there is none.",
         takes_key=False,

@@ -271,7 +271,8 @@ async def add_identity(
 
     `used_up` is what else belongs in the transaction. NotSignedIn if `by` fails, the check of the session that asks, or
     if the member has lost the identity `bearer`, by whose token they ask. A guest's name alone signs in nobody who has
-    something better. The receipt holds the profile as it then is.
+    something better, and a guest joins now: names are given away at will, so how long one was used says nothing. The
+    receipt holds the profile as it then is.
     """
     new = _stored(shown, user, unit.now)
 
@@ -283,18 +284,15 @@ async def add_identity(
         stored = not_erased((await read_identities(table, [new.key])).get(new.key), unit.now)
         if stored is not None and stored.user != user:
             raise Conflict("This already signs in another member.", path=("input",))
+        asks = () if by is None else (by,)
         if str(new.key) in profile.identities:
+            await _use_up(table, profile, unit, asks, used_up)
             return profile
         if len(profile.identities) >= MOST_IDENTITIES:
             raise Conflict(f"You have {MOST_IDENTITIES} ways to sign in, which is the limit. Remove one first.")
-        gone = [key for key in profile.identities if IdentityKey.parse(key).method is SignInMethod.GUEST]
-        kept = tuple(key for key in profile.identities if key not in gone)
-        changed = replace(profile, identities=(*kept, str(new.key)), expires=None)
-        values: dict[str, Any] = {"identities": changed.identities, "expires": None}
-        if shown.method is SignInMethod.EMAIL:
-            values |= proven(shown.label, unit.now)
-            changed = replace(changed, email=shown.label, email_confirmed=unit.now, email_bounced=None)
-        asks = () if by is None else (by,)
+        values = _with_another(profile, new, shown, unit.now)
+        changed = replace(profile, **values)
+        gone = [key for key in profile.identities if key not in changed.identities]
         writes = [*asks, put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
         try:
             return await _change(table, profile, changed, values, unit, *writes)
@@ -304,6 +302,27 @@ async def add_identity(
             raise
 
     return await optimistic(lambda: read_profile(table, user), add, idempotent=True)
+
+
+async def _use_up(
+    table: Table, member: Profile, unit: UnitOfWork, asks: Sequence[Write], used_up: Sequence[Write]
+) -> None:
+    """Use up what shows an identity that the member has already, perhaps by an attempt whose answer was lost."""
+    if asks or used_up:
+        try:
+            await unit.transact(table, member, *asks, *used_up)
+        except ConditionFailed as failed:
+            if asks and failed.at(0):
+                raise NotSignedIn from None
+
+
+def _with_another(profile: Profile, new: Identity, shown: Proven, now: datetime) -> dict[str, Any]:
+    """The values of a profile with one more identity, which takes the place of a guest's."""
+    kept = (key for key in profile.identities if IdentityKey.parse(key).method is not SignInMethod.GUEST)
+    values: dict[str, Any] = {"identities": (*kept, str(new.key)), "expires": None}
+    if profile.is_guest:
+        values["joined_at"] = now
+    return values | proven(shown.label, now) if shown.method is SignInMethod.EMAIL else values
 
 
 async def remove_identity(

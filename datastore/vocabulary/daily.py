@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, optimistic
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.entity import Entity, Key, Partition
 from datastore.dynamo.writes import absent, present, where
 from datastore.vocabulary.lists import LIST, DrawnWord, WordList, mark_cleared, next_word, owner_scope, read_list
 from datastore.vocabulary.words import REMOVED_WORD, WORD, Word, removed_words
@@ -133,8 +133,17 @@ async def import_daily_word(table: Table, imported: DailyWord) -> None:
 
 
 def daily_words_of_date(table: Table, on: date, owner: str | None) -> AsyncIterator[DailyWord]:
-    """The daily words of the public lists, or of one member's private ones."""
-    return table.iterate(DAILY.on("gsi1", date=on, owner_scope=owner_scope(owner)))
+    """The daily words of the public lists, or of one member's private ones, by the lists' ids."""
+    return table.iterate(_of_date(on, owner))
+
+
+async def read_daily_words_of_date(table: Table, on: date, owner: str | None, most: int) -> Sequence[DailyWord]:
+    """The first of them."""
+    return (await table.query(_of_date(on, owner), limit=most)).records
+
+
+def _of_date(on: date, owner: str | None) -> Partition[DailyWord]:
+    return DAILY.on("gsi1", date=on, owner_scope=owner_scope(owner))
 
 
 async def read_past_daily_words(

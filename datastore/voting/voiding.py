@@ -10,6 +10,7 @@ Votes that a job has voided for several voters can be restored for a day: `Voidi
 | void or restore votes         | a transaction for each vote and the counters that it added to      | votes    |
 | void several voters           | Get VOIDINGS <digest>; put it with its job                         | 2        |
 | all votes and origins         | Scan                                                               | 1 a MB   |
+| what changes the same voters  | Query VOIDINGS, those of the last day                              | 1        |
 | restore them                  | Query VOIDINGS, those of the last day; put one with its job        | 2        |
 
 Each vote is voided once, however often voiding is repeated; but one that a job has voided for several voters, and that
@@ -244,6 +245,12 @@ async def voiding_by(table: Table, job: str) -> Voiding | None:
         if job in voiding.jobs:
             return voiding
     return None
+
+
+async def voidings_of(table: Table, board: str, voters: Collection[str]) -> list[Voiding]:
+    """The voidings on a board that have one of these voters; to be looked through like those of a job."""
+    found = table.iterate(VOIDING.on(), consistent=True)
+    return [each async for each in found if each.board == board and not set(voters).isdisjoint(each.voters)]
 
 
 def voiding_put(after: Voiding, before: Voiding | None) -> Write:

@@ -6,7 +6,7 @@ import * as service from '../service';
 import type { Doc, Refused } from '../service';
 import { ACTIVITY, ADMIN_VIEWER, type ActivityData, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
-import { type Area, once } from './area';
+import { type Area, Hidden, once } from './area';
 import { Boards } from './boards';
 import { Draft } from './draft';
 import { Events } from './events';
@@ -89,12 +89,13 @@ class Admin extends Part<AdminViewerData> {
     return super.insist(() => this.signedIn(send));
   }
 
+  /** What is hidden is asked for after one sign-in: it may be hidden from whoever that is, too. */
   private async signedIn<T>(send: () => Promise<T>): Promise<T> {
-    for (;;) {
+    for (let isAgain = false; ; isAgain = true) {
       try {
         return await send();
       } catch (failed: any) {
-        const isEnded = ['UNAUTHENTICATED', 'NOT_SIGNED_IN'].includes(failed.code);
+        const isEnded = failed instanceof Hidden ? !isAgain : ['UNAUTHENTICATED', 'NOT_SIGNED_IN'].includes(failed.code);
         if (!this.viewer || !isEnded || !(await this.signInAgain())) throw failed;
       }
     }
@@ -171,7 +172,9 @@ class Admin extends Part<AdminViewerData> {
   private sentView() {
     if (!this.sent) return null;
     const text = this.documents?.[this.sent.document.slice(1)];
-    const variables = text ? JSON.stringify(this.sent.variables, null, 2) : '';
+    // Without its key: with it the service would repeat its answer, and refuse variables that were changed.
+    const withoutKey = (name: string, value: unknown) => (name === 'idempotencyKey' ? undefined : value);
+    const variables = text ? JSON.stringify(this.sent.variables, withoutKey, 2) : '';
     return (
       <details ontoggle={(event: any) => event.currentTarget.open && this.showSent()}>
         <summary>{this.t('showDocument')}</summary>

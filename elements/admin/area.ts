@@ -25,19 +25,18 @@ export const once = (act: () => unknown) => ({ detail }: MouseEvent) => void (de
 export const local = (iso: string | null) => (iso ? new Date(Date.parse(iso) - new Date(iso).getTimezoneOffset() * 60_000).toISOString().slice(0, 16) : '');
 export const moment = (value: string) => (value ? new Date(value).toISOString() : null);
 
+/** What was asked for is hidden, as from visitors: the session may have ended. Its code is the text that is said. */
+export class Hidden extends Failed {}
+
 /** A job that did its work, once it has ended, and nothing of one that failed; what it has done is said meanwhile. */
 export async function ended(page: Page, id: string): Promise<JobData['job']> {
-  let isAsked = false;
   const read = async () => {
-    const data = await ask(JOB, { id });
-    if (data.job || isAsked) return data;
-    isAsked = true; // once: it may be hidden from whoever signs in now
-    throw new Failed('UNAUTHENTICATED'); // visitors see no job, as after the end of a session
+    const { job } = await ask(JOB, { id });
+    if (!job) throw new Hidden('jobGone');
+    return job;
   };
   for (;;) {
-    const data = await page.insist(read);
-    const job = data?.job;
-    if (data && !job) page.say(page.t('jobGone'));
+    const job = await page.insist(read);
     if (!job) return null;
     if (job.state !== 'RUNNING') {
       page.say(job.message ?? page.t(job.state));

@@ -1,25 +1,31 @@
 // Boards: making one, its hours and voters, its contenders, and voters who vote as honest ones rarely do.
 
 import { h } from '../base/dom';
-import { newKey, picture } from '../base/part';
+import { newKey } from '../base/part';
 import { ask } from '../service';
 import {
-  ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, PREVIEW_CONTENDER,
-  type PreviewContenderData, RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, VOID_VOTERS,
+  ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, ONE_CONTENDER, type OneContenderData,
+  RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, UPDATE_CONTENDER, VOID_VOTERS,
 } from '../generated/admin';
-import { type Area, type Page, anew, ended, local, moment, once } from './area';
+import { type Area, type Page, ended, local, moment, once } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
+import { Picture } from './picture';
 
 type Board = NonNullable<BoardCardData['board']>;
 type Contender = Board['contenders']['nodes'][number];
 type Search = SuspectsData['suspects'];
 type Suspect = Search['nodes'][number];
-type Settings = { title: string; opensAt: string; closesAt: string; electorate: string; resultsVisible: string };
+type Stored = Extract<OneContenderData['node'], { name: string }>;
+type Texts = { name: string; description: string; link: string; imageUrl: string; svg: string };
+/** The contender that is being changed, and the button that opened its form. */
+type Edited = { contender: Stored; button: string; draft: Draft<Texts>; picture: Picture<Texts> };
+type Settings = { title: string; opensAt: string; closesAt: string; electorate: string; membersSince: string; resultsVisible: string };
 
 const ELECTORATES = ['EVERYBODY', 'MEMBERS'];
 const RESULTS = ['ALWAYS', 'AFTER_VOTING', 'AFTER_CLOSE'];
-const MOST_SVG = 48 * 1024;
+/** How improbable the votes of suspects may be asked to be at most. */
+const AT_MOST = ['0.1', '0.01', '0.001', '0.0001'];
 /** As many voters as one request may void. */
 const AT_ONCE = 100;
 const NO_SLUG = /[^a-z0-9]+/g;
@@ -32,6 +38,13 @@ type Voiding = { at: number; jobs: string[] };
 /** A board's name in addresses, made of its title. Of some scripts no letter counts there. */
 const slugOf = (title: string) =>
   title.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '').replaceAll('ß', 'ss').replace(NO_SLUG, '-').slice(0, 64).replace(/^-|-$/g, '') || `board-${Date.now().toString(36)}`;
+
+const texts = ({ name, description, link, imageUrl, svg }: Stored): Texts => ({
+  name, description: description ?? '', link: link ?? '', imageUrl: imageUrl ?? '', svg: svg ?? '',
+});
+
+/** Texts as an input has them. */
+const given = (values: Partial<Texts>) => Object.fromEntries(Object.entries(values).map(([name, text]) => [name, text || null]));
 
 /** The board as it is now, with the pages of contenders that were read after the first. */
 function withMore(now: Board, before: Board): Board {
@@ -47,13 +60,14 @@ export class Boards implements Area {
   private wanted = '';
   private fresh: Draft<{ title: string; slug: string }>;
   private settings: Draft<Settings> | null = null;
-  private contender: Draft<{ name: string; description: string; link: string }>;
-  private shown: PreviewContenderData['previewContender'] | null = null;
-  private svg = '';
+  private contender: Draft<Texts>;
+  private picture: Picture<Texts>;
+  private edited: Edited | null = null;
   private suspects: Pages<Suspect> | null = null;
   /** What was said with the suspects of all that the search has found. */
   private search: Search | null = null;
   private suspected = new Set<string>();
+  private atMost = '0.01';
   /** What was voided, by board, where the browser does not keep it. */
   private voided: Record<string, Voiding[]> = {};
   /** Until a voiding has ended nothing of it can be restored. */
@@ -63,19 +77,17 @@ export class Boards implements Area {
   /** `addMany` leads to where a list of contenders is pasted. */
   constructor(private page: Page, private addMany: (board: Board) => void) {
     this.boards = new Pages(page, 'board', (after) => ask(BOARDS, { after }).then((data) => data.boards));
-    [this.fresh, this.contender] = [this.emptyBoard(), this.emptyContender()];
+    this.fresh = new Draft(page, 'new-board', { title: '', slug: '' });
+    this.contender = this.emptyContender();
+    this.picture = new Picture(page, this.contender);
   }
 
   open() {
     return this.boards.open();
   }
 
-  private emptyBoard() {
-    return new Draft(this.page, 'new-board', { title: '', slug: '' });
-  }
-
   private emptyContender() {
-    return new Draft(this.page, 'contender', { name: '', description: '', link: '' });
+    return new Draft<Texts>(this.page, 'contender', { name: '', description: '', link: '', imageUrl: '', svg: '' });
   }
 
   // ── a board ──
@@ -93,7 +105,8 @@ export class Boards implements Area {
 
   private async choose(slug: string) {
     this.wanted = slug;
-    [this.suspects, this.search, this.shown, this.svg, this.contender] = [null, null, null, '', this.emptyContender()];
+    [this.suspects, this.search, this.edited, this.contender] = [null, null, null, this.emptyContender()];
+    this.picture = new Picture(this.page, this.contender);
     this.suspected.clear();
     await this.read(slug);
     if (this.wanted === slug) await this.page.focus('#chosen-board');
@@ -103,8 +116,9 @@ export class Boards implements Area {
   private async read(slug: string) {
     const data = await this.page.insist(() => ask(BOARD_CARD, { board: slug }));
     if (!data?.board || this.wanted !== slug) return;
-    const { title, opensAt, closesAt, electorate, resultsVisible } = data.board;
-    const values = { title, opensAt: local(opensAt), closesAt: local(closesAt), electorate, resultsVisible };
+    const { title, opensAt, closesAt, electorate, membersSince, resultsVisible } = data.board;
+    const times = { opensAt: local(opensAt), closesAt: local(closesAt), membersSince: local(membersSince) };
+    const values = { title, ...times, electorate, resultsVisible };
     if (this.board?.slug === slug) this.settings!.follow(values);
     else this.settings = new Draft<Settings>(this.page, 'board', values);
     this.board = this.board?.slug === slug ? withMore(data.board, this.board) : data.board;
@@ -130,10 +144,11 @@ export class Boards implements Area {
   private async save(event: Event) {
     event.preventDefault();
     const { board } = this;
-    const { title, opensAt, closesAt, electorate, resultsVisible } = this.settings!.values;
+    const { title, opensAt, closesAt, electorate, membersSince, resultsVisible } = this.settings!.values;
     const changed: Record<string, unknown> = { title, electorate, resultsVisible };
     if (opensAt !== local(board!.opensAt)) changed.opensAt = moment(opensAt);
     if (closesAt !== local(board!.closesAt)) changed.closesAt = moment(closesAt);
+    if (electorate === 'MEMBERS' && membersSince !== local(board!.membersSince)) changed.membersSince = moment(membersSince);
     const answer = await this.settings!.send(UPDATE_BOARD, { slug: board!.slug, ...changed, revision: board!.revision }, () => this.read(board!.slug));
     if (!answer) return;
     await this.open();
@@ -142,38 +157,61 @@ export class Boards implements Area {
 
   // ── contenders ──
 
-  private async pick(file?: File) {
-    [this.shown, this.svg] = [null, ''];
-    if (!file || file.size > MOST_SVG) this.leaveOut();
-    if (!file) return;
-    if (file.size > MOST_SVG) return this.page.say(this.page.t('pictureTooLarge'));
-    const svg = (this.svg = await file.text());
-    const data = await this.page.insist(() => ask(PREVIEW_CONTENDER, { svg }));
-    if (svg !== this.svg) return; // another one was chosen meanwhile, or another board
-    this.shown = data?.previewContender ?? null;
-    if (!this.shown) this.leaveOut(); // refused, as adding it would be
-    else if (!this.contender.values.name) this.contender.values.name = file.name.replace(/\.svg$/i, '');
-    this.page.render();
-  }
-
-  /** Leaves the picture out, also of the field, which would name it as one that is added. */
-  private leaveOut() {
-    [this.shown, this.svg] = [null, ''];
-    const field = this.page.find<HTMLInputElement>('#add-contender [type=file]');
-    if (field) field.value = '';
-    this.page.render();
-  }
-
   private async add(event: Event) {
     event.preventDefault();
-    const { name, description, link } = this.contender.values;
-    const input = { board: this.board!.slug, name, description: description || null, link: link || null, svg: this.svg || null };
-    if (!(await this.contender.send(ADD_CONTENDER, input))) return;
+    const { values } = this.contender;
+    const { name } = values;
+    if (!(await this.contender.send(ADD_CONTENDER, { board: this.board!.slug, ...given(values) }))) return;
     this.contender.clear();
-    this.leaveOut();
+    this.picture.leaveOut();
     await this.read(this.board!.slug);
     this.page.say(this.page.t('contenderAdded', { name }));
     await this.page.focus('#contender-name');
+  }
+
+  private async load(id: string) {
+    const data = await this.page.insist(() => ask(ONE_CONTENDER, { contender: id }));
+    return (data?.node ?? null) as Stored | null;
+  }
+
+  private async edit({ id }: Contender, button: string) {
+    const isTyped = () => this.page.find('#contender-edit-name') && this.edited?.draft.isChanged;
+    const contender = isTyped() ? null : await this.load(id);
+    if (isTyped()) {
+      this.page.say(this.page.t('saveFirst', { term: this.edited!.contender.name }));
+    } else if (contender) {
+      const draft = new Draft<Texts>(this.page, 'contender-edit', texts(contender));
+      this.edited = { contender, button, draft, picture: new Picture(this.page, draft) };
+    }
+    await this.page.focus('#contender-edit-name');
+  }
+
+  private async close() {
+    const { button } = this.edited!;
+    this.edited = null;
+    await this.page.focus(`#${button}`);
+  }
+
+  private async change(event: Event, edited: Edited) {
+    event.preventDefault();
+    const { contender: { id, revision }, draft } = edited;
+    const answer = await draft.send(UPDATE_CONTENDER, { contender: id, ...given(draft.changed), revision }, () => this.rereadEdited(edited));
+    if (!answer) return;
+    this.rename(answer.contender);
+    this.page.say(this.page.t('saved'));
+    if (this.edited === edited) await this.close();
+  }
+
+  private async rereadEdited(edited: Edited) {
+    const contender = await this.load(edited.contender.id);
+    if (!contender) return;
+    edited.contender = contender;
+    edited.draft.follow(texts(contender));
+    this.rename(contender);
+  }
+
+  private rename({ id, name }: { id: string; name: string }) {
+    this.board!.contenders.nodes = this.board!.contenders.nodes.map((one) => (one.id === id ? { ...one, name } : one));
   }
 
   private async retire({ id, name, retired }: Contender) {
@@ -197,18 +235,25 @@ export class Boards implements Area {
   }
 
   private async seek() {
-    if (await this.job(FIND_SUSPECTS, { board: this.board!.slug })) await this.showSuspects();
+    if (await this.job(FIND_SUSPECTS, { board: this.board!.slug })) await this.goToSuspects();
   }
 
-  private async showSuspects() {
-    const { slug } = this.board!;
+  private async goToSuspects() {
+    if (await this.showSuspects()) await this.page.focus('#suspects');
+  }
+
+  /** Whether they are shown: no other board and no other probability was chosen meanwhile. */
+  private async showSuspects(): Promise<boolean> {
+    const { atMost, board } = this;
+    const { slug } = board!;
     let search: Search | null = null;
-    const suspects = new Pages<Suspect>(this.page, 'suspect', (after) => ask(SUSPECTS, { board: slug, after }).then((data) => (search = data.suspects)));
+    const suspects = new Pages<Suspect>(this.page, 'suspect', (after) => ask(SUSPECTS, { board: slug, atMost: Number(atMost), after }).then((data) => (search = data.suspects)));
     await suspects.open();
-    if (this.wanted !== slug) return; // another board was chosen meanwhile
+    if (this.wanted !== slug || this.atMost !== atMost) return false;
     [this.suspects, this.search] = [suspects, search];
     this.suspected.clear();
-    await this.page.focus('#suspects');
+    this.page.render();
+    return true;
   }
 
   private async voidChosen() {
@@ -271,6 +316,11 @@ export class Boards implements Area {
     return (
       <div class="stack">
         <h2>{page.t('boards')}</h2>
+        <form class="row end" onsubmit={(event: Event) => this.create(event)}>
+          {this.fresh.field('title', page.t('newBoard'), { required: true })}
+          {this.fresh.field('slug', page.t('slug'), { placeholder: page.t('slugHint') })}
+          <button type="submit">{page.t('create')}</button>
+        </form>
         {!this.boards.nodes ? this.boards.waiting() : (
           <ul class="row">
             {this.boards.nodes.map(({ slug, title, opensAt, closed }, place) => (
@@ -281,11 +331,6 @@ export class Boards implements Area {
           </ul>
         )}
         {this.boards.button()}
-        <form class="row end" onsubmit={(event: Event) => this.create(event)}>
-          {this.fresh.field('title', page.t('newBoard'), { required: true })}
-          {this.fresh.field('slug', page.t('slug'), { placeholder: page.t('slugHint') })}
-          <button type="submit">{page.t('create')}</button>
-        </form>
         {this.board && this.chosen(this.board)}
       </div>
     );
@@ -328,6 +373,7 @@ export class Boards implements Area {
         {draft.field('opensAt', page.t('opensAt'), { type: 'datetime-local' })}
         {draft.field('closesAt', page.t('closesAt'), { type: 'datetime-local' })}
         {draft.field('electorate', page.t('electorate'), { tag: 'select' }, ...options(ELECTORATES, draft.values.electorate))}
+        {draft.values.electorate === 'MEMBERS' && draft.field('membersSince', page.t('membersSince'), { type: 'datetime-local', hint: page.t('membersSinceHint') })}
         {draft.field('resultsVisible', page.t('resultsVisible'), { tag: 'select' }, ...options(RESULTS, draft.values.resultsVisible))}
         <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
       </form>
@@ -337,19 +383,12 @@ export class Boards implements Area {
   private contenderForm() {
     const { page } = this;
     return (
-      <form class="stack" id="add-contender" onsubmit={(event: Event) => this.add(event)}>
+      <form class="stack" onsubmit={(event: Event) => this.add(event)}>
         <h3>{page.t('addContender')}</h3>
         {this.contender.field('name', page.t('name'), { required: true })}
         {this.contender.field('description', page.t('description'))}
         {this.contender.field('link', page.t('link'), { type: 'url' })}
-        <label>{page.t('picture')}<input type="file" accept=".svg,image/svg+xml" onclick={anew} onchange={(event: any) => this.pick(event.currentTarget.files[0])} /></label>
-        {this.shown && (
-          <figure class="stack tight">
-            <img src={picture(this.shown)} alt={page.t('preview')} width="96" height="96" />
-            <div class="row"><button type="button" class="plain" onclick={() => this.leaveOut()}>{page.t('remove')}<span class="hidden"> {page.t('picture')}</span></button></div>
-            {this.shown.removed.length ? <figcaption class="error">{page.t('pictureRemoved', { names: this.shown.removed.join(', ') })}</figcaption> : null}
-          </figure>
-        )}
+        {this.picture.view()}
         <div class="row"><button type="submit">{page.t('add')}</button></div>
       </form>
     );
@@ -365,12 +404,39 @@ export class Boards implements Area {
           <table>
             <thead><tr>{['rank', 'name', 'record', 'score', ''].map((name) => (name ? <th scope="col">{page.t(name)}</th> : <td />))}</tr></thead>
             <tbody>
-              {contenders.nodes.map((one, place) => this.drawn.of(one, `contender-${place}`, () => this.row(one, `contender-${place}`)))}
+              {contenders.nodes.map((one, place) => this.place(one, `contender-${place}`))}
             </tbody>
           </table>
         </div>
         {contenders.pageInfo.hasNextPage && <div class="row"><button type="button" onclick={() => this.more()}>{page.t('more')}</button></div>}
       </section>
+    );
+  }
+
+  private place(one: Contender, button: string) {
+    const { edited } = this;
+    return edited?.contender.id === one.id ? this.editForm(edited) : this.drawn.of(one, button, () => this.row(one, button));
+  }
+
+  private editForm(edited: Edited) {
+    const { page } = this;
+    const { draft } = edited;
+    return (
+      <tr key={`edit ${edited.contender.id}`}>
+        <td colspan="5">
+          <form class="stack" onsubmit={(event: Event) => this.change(event, edited)}>
+            {draft.field('name', page.t('name'), { required: true, dir: 'auto' })}
+            {draft.field('description', page.t('description'), { tag: 'textarea', rows: 2, dir: 'auto' })}
+            {draft.field('link', page.t('link'), { type: 'url' })}
+            {edited.picture.view()}
+            {draft.field('imageUrl', page.t('imageUrl'), { type: 'url', hint: page.t('imageUrlHint') })}
+            <div class="row">
+              <button type="submit" class="primary">{page.t('save')}</button>
+              <button type="button" onclick={() => this.close()}>{page.t('cancel')}</button>
+            </div>
+          </form>
+        </td>
+      </tr>
     );
   }
 
@@ -382,9 +448,10 @@ export class Boards implements Area {
         <th scope="row" dir="auto">{one.name}{one.retired && ` · ${page.t('retired')}`}</th>
         <td>{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
         <td>{page.number(one.score ?? 0)}</td>
-        <td><button id={id} type="button" onclick={once(() => this.retire(one))}>
-          {page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span>
-        </button></td>
+        <td>
+          <button id={id} type="button" onclick={once(() => this.edit(one, id))}>{page.t('edit')}<span class="hidden"> {one.name}</span></button>{' '}
+          <button type="button" onclick={once(() => this.retire(one))}>{page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span></button>
+        </td>
       </tr>
     );
   }
@@ -397,11 +464,29 @@ export class Boards implements Area {
         <p class="soft">{page.t('suspectsWhat')}</p>
         <div class="row">
           <button type="button" onclick={() => this.seek()}>{page.t('findSuspects')}</button>
-          <button type="button" class="plain" onclick={() => this.showSuspects()}>{page.t('lastSearch')}</button>
+          <button type="button" class="plain" onclick={() => this.goToSuspects()}>{page.t('lastSearch')}</button>
           {!this.isVoiding && this.voidedOn(this.board!.slug).length > 0 && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
         </div>
-        {search && (search.computedAt ? this.found(search, this.suspects!) : <p>{page.t('noSearch')}</p>)}
+        {search && (search.computedAt ? this.lastSearch(search) : <p>{page.t('noSearch')}</p>)}
       </section>
+    );
+  }
+
+  private lastSearch(search: Search) {
+    const { page } = this;
+    const percent = (value: string) => page.number(Number(value), { style: 'percent', maximumFractionDigits: 2 });
+    const choose = ({ currentTarget }: any) => {
+      this.atMost = currentTarget.value;
+      void this.showSuspects();
+    };
+    return (
+      <div class="stack">
+        <p>{page.t('searchedAt', { date: page.date(search.computedAt!, { dateStyle: 'medium', timeStyle: 'short' }) })}</p>
+        <div class="row"><label>{page.t('atMost')}<select value={this.atMost} onchange={choose}>
+          {AT_MOST.map((value) => <option value={value} selected={value === this.atMost}>{percent(value)}</option>)}
+        </select></label></div>
+        {this.found(search, this.suspects!)}
+      </div>
     );
   }
 
@@ -421,6 +506,7 @@ export class Boards implements Area {
             <li key={one.voter}>
               <label class="pick"><input id={`suspect-${place}`} type="checkbox" checked={this.suspected.has(one.voter)} onchange={() => choose(one.voter)} />
                 {page.t('suspect', { place: place + 1, n: one.votes })}</label>
+              <p class="soft">{page.t('probability', { value: page.number(one.probability, { style: 'percent', maximumSignificantDigits: 2 }) })}</p>
               <ul class="reasons">{one.reasons.map((reason) => <li>{reason}</li>)}</ul>
               {one.changes.map(({ contender, rank, without }) => <p class="soft">{page.t('rankChange', { name: contender.name, rank, without })}</p>)}
             </li>

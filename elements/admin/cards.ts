@@ -2,15 +2,37 @@
 
 import { local } from './area';
 
+interface Side {
+  name?: string | null;
+  members: string[];
+  champion: boolean;
+}
+
+const CHAMPION = /\s*\(c\)\s*$/i;
 const VERSUS = /\s+(?:v|vs|gegen|contra|ضد)\.?\s+/i;
+
+const split = (members: string) => members.split(/\s*[&,]\s*/).map((name) => name.trim()).filter(Boolean);
 
 /** A line of a card: `Ada & Bo v Cy`, with a name before a colon and points after a bar, if it has them. */
 export function parseMatch(line: string) {
   const [, named, rest] = /^(?:([^:|]+):)?(.*)$/.exec(line)!;
   const [sides = '', points = '1'] = rest!.split('|');
-  const teams = sides.split(VERSUS).map((side) => ({ members: side.split(/\s*[&,]\s*/).map((name) => name.trim()).filter(Boolean) }));
+  const teams = sides.split(VERSUS).map((side) => ({ members: split(side) }));
   // What is no number is refused with the line.
   return { name: (named ?? sides).trim(), points: /^\s*\d{1,4}\s*$/.test(points) ? Number(points) : 0, teams };
+}
+
+/** A side of a match as an editor types it: `The Bs: Ada & Bo (c)`, with a name and the mark of champions, if it has them. */
+export const typedSide = ({ name, members, champion }: Side) => `${name ? `${name}: ` : ''}${members.join(' & ')}${champion ? ' (c)' : ''}`;
+
+/** The sides that were typed, a line each. A line that one of them had `before` is that one, whatever its names have in them. */
+export function parseSides(text: string, before: Side[]): Side[] {
+  return text.split('\n').map((line) => line.trim()).filter(Boolean).map((line) => {
+    const same = before.find((side) => typedSide(side) === line);
+    if (same) return same;
+    const [, name, members] = /^(?:([^:]+):)?(.*)$/.exec(line.replace(CHAMPION, ''))!;
+    return { name: name?.trim() || null, members: split(members!), champion: CHAMPION.test(line) };
+  });
 }
 
 const TYPED = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?$/;

@@ -33,9 +33,23 @@ export class Draft<V extends Values> {
     this.empty = stored;
   }
 
-  /** Whether something was typed that the service does not have. */
+  /** What was typed that the service does not have. */
+  get changed(): Partial<V> {
+    return Object.fromEntries(Object.entries(this.values).filter(([name, value]) => value !== this.stored[name])) as Partial<V>;
+  }
+
   get isChanged() {
-    return Object.keys(this.values).some((name) => this.values[name] !== this.stored[name]);
+    return Object.keys(this.changed).length > 0;
+  }
+
+  /** Takes back what was typed. */
+  revert(name: keyof V) {
+    this.values[name] = this.stored[name];
+  }
+
+  /** What somebody else wrote where something was typed here. */
+  theirsOf(name: keyof V) {
+    return this.theirs[name];
   }
 
   /** As it was at the beginning, for the next entry; what was typed since it was sent stays. */
@@ -64,7 +78,7 @@ export class Draft<V extends Values> {
       <div key={id} class="stack tight">
         {isCheck ? <label class="pick">{h(tag, props)}{label}</label> : <label>{label}{h(tag, props, ...options)}</label>}
         {message && <p id={`${id}-refused`} class="error">{message}</p>}
-        {name in this.theirs && <p id={`${id}-theirs`} class="error" dir="auto">{this.page.t('theirs', { value: this.shown(`${this.theirs[name]}`, tag, control.type) })}</p>}
+        {name in this.theirs && <p id={`${id}-theirs`} class="error body" dir="auto">{this.page.t('theirs', { value: this.shown(`${this.theirs[name]}`, tag, control.type) })}</p>}
         {hint && <p id={`${id}-hint`} class="soft">{hint}</p>}
       </div>
     );

@@ -5,10 +5,10 @@ import { newKey } from '../base/part';
 import { ask } from '../service';
 import {
   ADD_MATCH, CREATE_EVENT, EVENTS, EVENT_CARD, type EventCardData, type EventsData, LOCK_EVENT, RECORD_RESULT, RECORD_TIE_BREAK, REMOVE_MATCH,
-  REORDER_MATCHES, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT,
+  REORDER_MATCHES, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT, UPDATE_MATCH,
 } from '../generated/admin';
 import { type Area, type Page, ended, local, moment, once } from './area';
-import { parseMatch } from './cards';
+import { parseMatch, parseSides, typedSide } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
 
@@ -16,9 +16,25 @@ type Card = NonNullable<EventCardData['event']>;
 type Match = Card['matches'][number];
 type Settings = { name: string; startsAt: string; place: string; question: string; unit: string; cancelled: boolean };
 
+type Texts = { name: string; points: string; teams: string; championships: string; preshow: boolean };
+/** The match that is being changed. */
+type Edited = { match: Match; draft: Draft<Texts> };
 type Lines = Draft<{ matches: string }>;
 
 const OTHERS = ['DRAWN', 'NO_CONTEST', 'CANCELLED'];
+
+const texts = ({ name, points, teams, championships, preshow }: Match): Texts => ({
+  name, points: String(points), teams: teams.map(typedSide).join('\n'), championships: championships.join('\n'), preshow,
+});
+
+/** What was changed, as an input has it. */
+function given({ points, teams, championships, ...others }: Partial<Texts>, match: Match) {
+  const changed: Record<string, unknown> = others;
+  if (points !== undefined) changed.points = Number(points);
+  if (teams !== undefined) changed.teams = parseSides(teams, match.teams);
+  if (championships !== undefined) changed.championships = championships.split('\n').map((title) => title.trim()).filter(Boolean);
+  return changed;
+}
 
 export class Events implements Area {
   private events: Pages<EventsData['events']['nodes'][number]>;
@@ -29,6 +45,7 @@ export class Events implements Area {
   /** What is typed for the cards, by event. */
   private matches: Record<string, Lines> = {};
   private answer: Draft<{ answer: string }> | null = null;
+  private edited: Edited | null = null;
   private dragged: string | null = null;
   private isKeyDown = false;
   /** The events whose answer is being recorded. */
@@ -85,8 +102,17 @@ export class Events implements Area {
       this.answer = new Draft(this.page, 'tie-break', answer);
     }
     this.card = data.event;
+    this.followMatch(data.event);
     // The list says of the event what its card says.
     this.events.nodes = this.events.nodes?.map((one) => (one.id === id ? { ...one, name, state } : one)) ?? null;
+  }
+
+  private followMatch({ matches }: Card) {
+    const { edited } = this;
+    const match = matches.find(({ id }) => id === edited?.match.id);
+    if (!match) return;
+    edited!.match = match;
+    edited!.draft.follow(texts(match));
   }
 
   private async save(event: Event) {
@@ -185,6 +211,29 @@ export class Events implements Area {
     }
   }
 
+  private async edit(match: Match) {
+    const isOpen = this.page.find('#match-edit-name'); // its match may be gone
+    if (isOpen && this.edited!.draft.isChanged) this.page.say(this.page.t('saveFirst', { term: this.edited!.match.name }));
+    else this.edited = { match, draft: new Draft<Texts>(this.page, 'match-edit', texts(match)) };
+    await this.page.focus('#match-edit-name');
+  }
+
+  private async close() {
+    const { id } = this.edited!.match;
+    this.edited = null;
+    await this.page.focus(`#edit-match-${this.card!.matches.findIndex((match) => match.id === id)}`);
+  }
+
+  private async change(event: Event, edited: Edited) {
+    event.preventDefault();
+    const { match, draft } = edited;
+    const card = this.card!.id;
+    const changed = given(draft.changed, match);
+    if (!(await draft.send(UPDATE_MATCH, { match: match.id, ...changed, revision: match.revision }, () => this.read(card)))) return;
+    this.page.say(this.page.t('saved'));
+    if (this.edited === edited) await this.close();
+  }
+
   private async remove(match: Match, place: number) {
     if (!(await this.act(REMOVE_MATCH, { match: match.id }, 'saved'))) return;
     await this.page.focus(this.page.find(`#match-${place}`) ? `#match-${place}` : '#chosen-event');
@@ -202,7 +251,10 @@ export class Events implements Area {
     const { page } = this;
     return (
       <div class="stack">
-        <h2>{page.t('events')}</h2>
+        <div class="row between">
+          <h2>{page.t('events')}</h2>
+          <button type="button" onclick={() => page.focus('#new-event-name')}>{page.t('newEvent')}</button>
+        </div>
         {!this.events.nodes ? this.events.waiting() : (
           <ul class="row">
             {this.events.nodes.map(({ id, name, state }, place) => (
@@ -278,25 +330,55 @@ export class Events implements Area {
     );
   }
 
-  private matchesTable({ matches }: Card) {
-    const { page } = this;
+  private matchesTable({ matches, state }: Card) {
+    const { page, edited } = this;
     if (!matches.length) return <p>{page.t('noMatches')}</p>;
     return (
-      <ol class="stack">
-        {matches.map((match, place) => (
-          <li key={match.id} class="match" draggable="true" ondragstart={() => { this.dragged = match.id; }}
-            ondragover={(event: Event) => event.preventDefault()}
-            ondrop={() => { const one = matches.find(({ id }) => id === this.dragged); if (one) void this.move(one, place); }}>
-            <p dir="auto"><strong>{match.name}</strong> · {page.t('pointsOf', { n: match.points })}</p>
-            <div class="row end">
-              {this.result(match)}
-              <button id={`match-${place}`} type="button" onclick={() => this.move(match, place - 1)}>{page.t('up')}<span class="hidden"> {match.name}</span></button>
-              <button type="button" onclick={() => this.move(match, place + 1)}>{page.t('down')}<span class="hidden"> {match.name}</span></button>
-              <button type="button" class="plain" onclick={once(() => this.remove(match, place))}>{page.t('remove')}<span class="hidden"> {match.name}</span></button>
-            </div>
-          </li>
-        ))}
-      </ol>
+      <div class="stack">
+        <ol class="stack">
+          {matches.map((match, place) => (edited?.match.id === match.id ? this.editForm(edited) : this.row(match, place, state === 'UPCOMING')))}
+        </ol>
+        {state === 'UPCOMING' && <p id="removing" class="soft">{page.t('removeHint')}</p>}
+      </div>
+    );
+  }
+
+  private row(match: Match, place: number, isOpen: boolean) {
+    const { page } = this;
+    const named = () => <span class="hidden"> {match.name}</span>;
+    return (
+      <li key={match.id} class="match" draggable="true" ondragstart={() => { this.dragged = match.id; }}
+        ondragover={(event: Event) => event.preventDefault()}
+        ondrop={() => { const one = this.card!.matches.find(({ id }) => id === this.dragged); if (one) void this.move(one, place); }}>
+        <p dir="auto"><strong>{match.name}</strong> · {page.t('pointsOf', { n: match.points })}</p>
+        <div class="row end">
+          {this.result(match)}
+          {isOpen && <button id={`edit-match-${place}`} type="button" onclick={() => this.edit(match)}>{page.t('edit')}{named()}</button>}
+          <button id={`match-${place}`} type="button" onclick={() => this.move(match, place - 1)}>{page.t('up')}{named()}</button>
+          <button type="button" onclick={() => this.move(match, place + 1)}>{page.t('down')}{named()}</button>
+          <button type="button" class="plain" aria-describedby={isOpen && 'removing'} onclick={once(() => this.remove(match, place))}>{page.t('remove')}{named()}</button>
+        </div>
+      </li>
+    );
+  }
+
+  private editForm(edited: Edited) {
+    const { page } = this;
+    const { match, draft } = edited;
+    return (
+      <li key={`edit ${match.id}`} class="match">
+        <form class="stack" onsubmit={(event: Event) => this.change(event, edited)}>
+          {draft.field('name', page.t('name'), { required: true, dir: 'auto' })}
+          {draft.field('points', page.t('points'), { type: 'number', min: 1, max: 1000, required: true })}
+          {draft.field('teams', page.t('sides'), { tag: 'textarea', rows: 2, required: true, dir: 'auto', hint: page.t('sidesHint') })}
+          {draft.field('championships', page.t('titles'), { tag: 'textarea', rows: 1, dir: 'auto' })}
+          {draft.field('preshow', page.t('preshow'), { type: 'checkbox' })}
+          <div class="row">
+            <button type="submit" class="primary">{page.t('save')}</button>
+            <button type="button" onclick={() => this.close()}>{page.t('cancel')}</button>
+          </div>
+        </form>
+      </li>
     );
   }
 

@@ -8,7 +8,8 @@ import { parseSeason } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
 
-type Outcome = { added: number; problems: { line: number; message: string }[]; job: object | null };
+type Problem = { line: number; message: string };
+type Outcome = { added: number; problems: { at: string; message: string }[]; job: object | null; read: string[][] };
 
 const FORMS = {
   contenders: 'name,description,link\nCaptain Comet,Unbeaten since spring,https://example.com',
@@ -21,8 +22,10 @@ const DOCUMENTS = { contenders: IMPORT_CONTENDERS, events: IMPORT_EVENTS, words:
 
 /** The first line of a table of words, which names the columns. */
 const HEADER = /^\W*(term|simplified)\W*[,;\t]|(?=.*\bdefinition\b).*\b(term|simplified)\b/i;
-/** What parts a word from its meaning: the first of these in a line. */
-const BETWEEN = /\t|\s[=–—]\s|[;,]/;
+/** What parts a word from its meaning: the first of these that a line has, since both may have commas. */
+const BETWEEN = [/\t/, /\s[=–—]\s/, /[;,]/];
+/** So many words are shown as they are read, after a check. */
+const FEW = 5;
 
 /** A name by which a picture is found. Some systems store an accent apart from its letter. */
 const bare = (name: string) => name.trim().normalize('NFC').toLowerCase();
@@ -56,11 +59,14 @@ function rowsOf(text: string, delimiter: string) {
 const columnsOf = (text: string) => rowsOf(text, delimiterOf(text))[0]!.cells.map((cell) => cell.trim().toLowerCase());
 
 function wordCells(line: string) {
-  const [between] = BETWEEN.exec(line) ?? [''];
+  const between = BETWEEN.find((one) => one.test(line));
   if (!between) return [line, ''];
-  const at = line.indexOf(between);
-  return [line.slice(0, at), line.slice(at + between.length)];
+  const { index, 0: found } = between.exec(line)!;
+  return [line.slice(0, index), line.slice(index + found.length)];
 }
+
+/** The first words of a list, with their meanings. */
+const firstOf = (text: string) => text.split('\n').map(wordCells).filter(([, meaning]) => meaning).slice(0, FEW);
 
 /** A file's text, in UTF-8, or in UTF-16 as spreadsheets save it; null if it has none. */
 async function textOf(file: File) {
@@ -118,12 +124,13 @@ export class Imports implements Area {
 
   private async send(event: Event, dryRun: boolean) {
     const place = String(new FormData(event.currentTarget as HTMLFormElement).get('place') ?? '');
-    const { text, lineOf } = this.asSent();
+    const { text, at } = this.asSent();
+    const read = dryRun && this.isListOfWords() ? firstOf(this.draft.values.text) : [];
     const into = { contenders: { board: place }, events: {}, words: { list: place } }[this.kind];
     const answer = await this.draft.send(DOCUMENTS[this.kind], { ...into, text, dryRun });
     if (!answer) return;
-    const problems = (answer as Outcome).problems.map(({ line, message }) => ({ line: lineOf(line, message), message }));
-    const outcome: Outcome = (this.outcome = { ...answer, problems });
+    const problems = answer.problems.map(({ line, message }: Problem) => ({ at: at(line, message), message }));
+    const outcome: Outcome = (this.outcome = { ...answer, problems, read });
     this.wasCheck = dryRun;
     this.page.say(this.page.t(dryRun ? 'wouldAdd' : 'added', { n: answer.added }));
     if (!answer.job) return;
@@ -133,18 +140,28 @@ export class Imports implements Area {
   }
 
   /**
-   * What the service reads, and in which of the typed lines a problem is. A list becomes a table: names with the pictures
-   * that were dropped under the same names, which a table of contenders gets, too, or words with their meanings. Cards
-   * become a season file.
+   * What the service reads, and at which of the typed lines, or events of a season file, a problem is. A list becomes a
+   * table: names with the pictures that were dropped under the same names, which a table of contenders gets, too, or
+   * words with their meanings. Cards become a season file.
    */
-  private asSent(): { text: string; lineOf: (line: number, message: string) => number } {
+  private asSent(): { text: string; at: (line: number, message: string) => string } {
     const { text } = this.draft.values;
-    const asTyped = (line: number) => line;
-    if (this.kind === 'events') return /^\s*[{[]/.test(text) ? { text, lineOf: asTyped } : parseSeason(text);
-    const lineOf = (line: number) => line - 1;
-    if (this.kind === 'words') return HEADER.test(text.split('\n')[0]!) ? { text, lineOf: asTyped } : { text: table('term,definition', text, wordCells), lineOf };
-    if (columnsOf(text).includes('name')) return { text: this.withPictures(text), lineOf: asTyped };
-    return { text: table('name,svg', text, (name) => [name, this.svg(name)]), lineOf };
+    const at = (line: number) => this.page.t('line', { line });
+    const before = (line: number) => at(line - 1);
+    if (this.kind === 'events') {
+      if (/^\s*[{[]/.test(text)) return { text, at: (n) => this.page.t('eventOfFile', { n }) };
+      const season = parseSeason(text);
+      return { text: season.text, at: (event, message) => at(season.lineOf(event, message)) };
+    }
+    if (this.isListOfWords()) return { text: table('term,definition', text, wordCells), at: before };
+    if (this.kind === 'words') return { text, at };
+    if (columnsOf(text).includes('name')) return { text: this.withPictures(text), at };
+    return { text: table('name,svg', text, (name) => [name, this.svg(name)]), at: before };
+  }
+
+  /** Rather than a table of them. */
+  private isListOfWords() {
+    return this.kind === 'words' && !HEADER.test(this.draft.values.text.split('\n')[0]!);
   }
 
   private svg = (name: string) => (this.svgs.get(bare(name)) ?? '').replace(/\s*\n\s*/g, ' ');
@@ -224,13 +241,20 @@ export class Imports implements Area {
             <button type="submit" value="add" class="primary">{page.t('add')}</button>
           </div>
         )}
-        {this.outcome && (
-          <section class="stack">
-            <p>{page.t(this.wasCheck ? 'wouldAdd' : 'added', { n: this.outcome.added })} {this.outcome.job && page.t('goesOn')}</p>
-            <ul>{this.outcome.problems.map(({ line, message }) => <li class="error">{page.t('line', { line })} {message}</li>)}</ul>
-          </section>
-        )}
+        {this.outcome && this.result(this.outcome)}
       </form>
+    );
+  }
+
+  private result({ added, job, problems, read }: Outcome) {
+    const { page } = this;
+    return (
+      <section class="stack">
+        <p>{page.t(this.wasCheck ? 'wouldAdd' : 'added', { n: added })} {job && page.t('goesOn')}</p>
+        <ul>{problems.map(({ at, message }) => <li class="error">{at} {message}</li>)}</ul>
+        {read.length > 0 && <p>{page.t('firstRead')}</p>}
+        {read.length > 0 && <ul>{read.map(([word, meaning]) => <li><bdi>{word!.trim()}</bdi> · <bdi>{meaning!.trim()}</bdi></li>)}</ul>}
+      </section>
     );
   }
 }

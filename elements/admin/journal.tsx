@@ -49,7 +49,7 @@ export class Journal implements Area {
     return (
       <li key={id} id={`occurrence-${place}`} tabindex="-1">
         <span class="soft">{page.date(at, { dateStyle: 'medium', timeStyle: 'short' })}</span> <code dir="ltr">{kind}</code>{' '}
-        <bdi>{objectOf(one)}</bdi> · <bdi>{actorUser?.name ?? page.t(source)}</bdi> {ground && page.t(ground)} <span dir="auto">{note}</span>
+        <bdi>{objectOf(one)}</bdi> · <bdi>{actorUser?.name ?? page.t(source)}</bdi>{actorUser && source !== 'MEMBER' && ` · ${page.t(source)}`} {ground && page.t(ground)} <span dir="auto">{note}</span>
       </li>
     );
   }

@@ -6,7 +6,7 @@ import { ask } from '../service';
 import {
   ERASE_MEMBER, EXPORT_MEMBER, MEMBERS, type MembersData, ONE_MEMBER, REINSTATE_MEMBER, SET_ROLES, SUSPEND_MEMBER, TAKE_BACK,
 } from '../generated/admin';
-import { type Area, type Page, ended, field, moment } from './area';
+import { type Area, Hidden, type Page, ended, field, moment } from './area';
 import { Draft } from './draft';
 import { Pages } from './pages';
 
@@ -69,7 +69,11 @@ export class Members implements Area {
   private async setRoles(event: Event) {
     event.preventDefault();
     const { id } = this.chosen!;
-    const data = await this.page.insist(() => ask(ONE_MEMBER, { user: id }));
+    const data = await this.page.insist(async () => {
+      const found = await ask(ONE_MEMBER, { user: id });
+      if (found.user && !found.user.roles) throw new Hidden('roleGone');
+      return found;
+    });
     if (!data || this.chosen?.id !== id) return;
     const { user: now } = data;
     const isShown = !now || ROLES.every((role) => rolesOf(now)[role] === rolesOf(this.chosen!)[role]);

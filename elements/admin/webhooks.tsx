@@ -6,7 +6,7 @@ import {
   ADD_WEBHOOK, DELIVERIES, type DeliveriesData, REDELIVER, REMOVE_WEBHOOK, ROTATE_WEBHOOK_SECRET, WEBHOOKS, type WebhooksData,
 } from '../generated/admin';
 import { ask } from '../service';
-import { type Area, type Page, ended, moment } from './area';
+import { type Area, Hidden, type Page, ended, moment } from './area';
 import { Draft } from './draft';
 import { Pages } from './pages';
 
@@ -53,7 +53,11 @@ export class Webhooks implements Area {
 
   private async choose(webhook: Webhook) {
     [this.chosen, this.secret] = [webhook, null];
-    this.deliveries = new Pages(this.page, 'delivery', (after) => ask(DELIVERIES, { webhook: webhook.id, after }).then((data) => data.node?.deliveries));
+    this.deliveries = new Pages(this.page, 'delivery', async (after) => {
+      const { node } = await ask(DELIVERIES, { webhook: webhook.id, after });
+      if (!node?.deliveries) throw new Hidden('roleGone');
+      return node.deliveries;
+    });
     await this.deliveries.open();
     if (this.chosen === webhook) await this.page.focus('#chosen-webhook');
   }

@@ -208,7 +208,7 @@ export class Writing {
   async ask(comment: Reply, toDelete: boolean) {
     this.asking = { comment, toDelete, reason: '', problem: '', isSending: false };
     try {
-      this.asking.reason = sessionStorage.getItem(comment.id) ?? '';
+      this.asking.reason = sessionStorage[comment.id] ?? '';
     } catch { /* blocked */ }
     await this.part.focus('dialog'); // it is drawn then
     this.shown()?.showModal();
@@ -218,7 +218,7 @@ export class Writing {
   private explain(reason: string) {
     const { comment } = Object.assign(this.asking!, { reason, problem: '' });
     try {
-      sessionStorage.setItem(comment.id, reason);
+      sessionStorage[comment.id] = reason;
     } catch { /* blocked or full: the reason is in the dialog, and nowhere else */ }
     this.part.render();
   }

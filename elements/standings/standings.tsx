@@ -3,7 +3,8 @@
 import { type View, h } from '../base/dom';
 import { Part, newKey } from '../base/part';
 import type { LatestSeasonData, StandingsData } from '../generated/first';
-import { JOIN_LEAGUE, LEAGUE_STANDINGS, type LeagueStandingsData, SEASON_STANDINGS, STANDINGS_CHANGED } from '../generated/standings';
+import { LEAGUE_STANDINGS, type LeagueStandingsData } from '../generated/next';
+import { JOIN_LEAGUE, SEASON_STANDINGS, STANDINGS_CHANGED } from '../generated/standings';
 import type { Ringside } from '../elements';
 import css from './standings.css?inline';
 import english from 'english:standings';
@@ -23,7 +24,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private rows: Row[] | null = null;
   private total = 0;
   private more: string | null = null;
-  private viewer: Viewer = null;
+  /** Undefined until it is known. */
+  private viewer: Viewer | undefined;
   private isHidden = false;
   private code = '';
   private problem = '';
@@ -39,16 +41,20 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.season = host.getAttribute('season');
     this.leagueId = host.getAttribute('league') ?? '';
     try {
-      this.code = sessionStorage.getItem(KEPT) ?? '';
+      this.code = sessionStorage[KEPT] ?? '';
     } catch { /* blocked */ }
     this.isJoining = this.code !== '';
   }
 
   protected arrived(data: StandingsData | LatestSeasonData) {
     if ('seasons' in data) {
-      this.season = data.seasons.nodes[0]?.name ?? null;
-      if (this.season) void this.reload();
-      else this.rows = [];
+      const [latest] = data.seasons.nodes;
+      this.season = latest?.name ?? null;
+      if (!latest) this.rows = [];
+      else if (!this.leagueId) this.show(latest.standings);
+      if (!data.viewer) this.viewer = null;
+      if (latest && data.viewer) void this.reload(); // their own row, and their leagues
+      else if (latest && this.leagueId) void this.showLeague();
     } else {
       this.viewer = data.viewer;
       if (this.leagueId) void this.showLeague();
@@ -173,7 +179,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.code = code;
     this.problem = '';
     try {
-      sessionStorage.setItem(KEPT, code);
+      sessionStorage[KEPT] = code;
     } catch { /* blocked or full: the code is in the form, and nowhere else */ }
     this.render();
   }
@@ -214,7 +220,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         )}
         {this.more && <button type="button" part="button" onclick={() => this.showMore()}>{this.t('more', { n: this.total })}</button>}
         {this.note()}
-        {viewer ? this.joining() : rows && this.signInButton()}
+        {viewer ? this.joining() : viewer === null && rows && this.signInButton()}
       </section>
     );
   }

@@ -49,14 +49,14 @@ export default class WordOfTheDay extends Part<Data> {
     this.hasQuiz = host.getAttribute('quiz') !== 'no';
     this.kept = `ringside quiz ${host.getAttribute('list')}`;
     try {
-      if (this.hasQuiz) Object.assign(this, JSON.parse(sessionStorage.getItem(this.kept)!));
+      if (this.hasQuiz) Object.assign(this, JSON.parse(sessionStorage[this.kept]));
     } catch { /* blocked, or there is none */ }
   }
 
   private keep() {
     const { quiz, answers, key, chosen } = this;
     try {
-      sessionStorage.setItem(this.kept, JSON.stringify(quiz && { quiz, answers, key, chosen }));
+      sessionStorage[this.kept] = JSON.stringify(quiz && { quiz, answers, key, chosen });
     } catch { /* blocked or full: the quiz is on the page, and nowhere else */ }
   }
 

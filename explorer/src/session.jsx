@@ -1,13 +1,33 @@
 import { useEffect, useState } from 'react';
 
+// Where this origin's pages keep the token of a member who has no cookie, as whom the admin pages sign in for a demo.
+const STORED = `ringside ${window.location.origin}/`;
 const SESSION = '{ viewer { name } signInMethods }';
 const NOBODY = { viewer: null, signInMethods: [] };
 const SIGN_OUT = 'mutation SignOut { signOut(input: {}) { __typename } }';
 
+let refused;
+
+function token() {
+  try {
+    const { token } = JSON.parse(localStorage.getItem(STORED)).member;
+    return token === refused ? null : token;
+  } catch {
+    return null; // nobody's
+  }
+}
+
+export function sessionHeaders() {
+  const own = token();
+  return own ? { Authorization: `Bearer ${own}` } : {};
+}
+
 async function read(again = true) {
+  const own = token();
   const answer = await fetch(`/graphql?${new URLSearchParams({ query: SESSION })}`, {
-    headers: { Accept: 'application/json' },
+    headers: { Accept: 'application/json', ...sessionHeaders() },
   });
+  if (answer.status === 401) refused = own;
   // An ended session is answered with 401, which takes its cookie away: the next answer is a visitor's. One that stays
   // all the same, as of another path, is not asked about without an end.
   if (answer.status === 401 && again) return read(false);
@@ -18,12 +38,13 @@ async function read(again = true) {
 async function signOut() {
   await fetch('/graphql', {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
+    headers: { 'Content-Type': 'application/json', ...sessionHeaders() },
     body: JSON.stringify({ query: SIGN_OUT }),
   });
+  localStorage.removeItem(STORED);
 }
 
-/** Whom the cookie of this origin has signed in, as { viewer, signInMethods }, and a function that signs them out. */
+/** Whom this origin's cookie or pages have signed in, as { viewer, signInMethods }, and a function that signs them out. */
 export function useSession() {
   const [session, setSession] = useState(NOBODY);
   const refresh = () => read().then(setSession);

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-import { SessionButton, useSession } from './session.jsx';
+import { SessionButton, sessionHeaders, useSession } from './session.jsx';
 
 // In a demo on the visitor's own machine the page lists members to sign in as: { name, token } each. Otherwise it lists
 // none, and whom the session has signed in is all there is.
@@ -15,7 +15,7 @@ function selected() {
 
 export function viewerHeaders() {
   const viewer = selected();
-  return viewer ? { Authorization: `Bearer ${viewer.token}` } : {};
+  return viewer ? { Authorization: `Bearer ${viewer.token}` } : sessionHeaders();
 }
 
 export function ViewerMenu() {

@@ -25,9 +25,11 @@ async def journal(
     object: AnyId | None = None,  # noqa: A002 - the argument's public name
     window: Window,
 ) -> Page[Occurrence]:
-    """Newest first."""
+    """Newest first. Only admins may ask for a vote, whose name has its voter in it."""
     ctx.with_role(Role.MODERATOR)
     actor_name, object_name = _parse_name(actor, "actor"), _parse_name(object, "object")
+    if object_name is not None and _names_voter(object_name):
+        ctx.with_role(Role.ADMIN)
     return await reading.read_journal(ctx.table, actor_name, object_name, window)
 
 
@@ -61,8 +63,21 @@ async def actor_users(ctx: Context, occurrences: Sequence[Occurrence], /) -> lis
     return [shown.get(key) if kind == "User" else None for kind, _, key in names]
 
 
-def occurrence_object(_: Context, occurrence: Occurrence, /) -> str | None:
-    return id_of(occurrence.object)
+def occurrence_object(ctx: Context, occurrence: Occurrence, /) -> str | None:
+    return id_of(shown_object(ctx, occurrence))
+
+
+def shown_object(ctx: Context, occurrence: Occurrence) -> str | None:
+    """What the journal calls the object. A vote's name has its voter in it: only admins get it, others the board's."""
+    name = occurrence.object
+    if name is None or not _names_voter(name) or ctx.viewer.may(Role.ADMIN):
+        return name
+    _, board, *_ = name.split(":")
+    return f"Board:{board}"
+
+
+def _names_voter(name: str) -> bool:
+    return name.startswith("Vote:")
 
 
 def id_of(name: str | None) -> str | None:

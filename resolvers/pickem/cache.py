@@ -170,10 +170,14 @@ class PickemCache:
     # ── members ──
 
     async def with_prefetched_profiles(self, list_name: str, reading: Awaitable[Page[Listed]]) -> Page[Listed]:
-        """A list's first page. The profiles of those who were on it last time are read with it, not after it."""
-        last = self._last_members.pop(list_name, ())
-        page, _ = await asyncio.gather(reading, self._services.profiles.load_many(last))
-        self._last_members[list_name] = tuple(record.user for record in page.nodes)
+        """A list's first page. The profiles of those who were on it last time are read with it, not after it.
+
+        Those of others are read beside what else the page waits for, such as the ranks.
+        """
+        profiles = self._services.profiles
+        page, _ = await asyncio.gather(reading, profiles.load_many(self._last_members.pop(list_name, ())))
+        users = self._last_members[list_name] = tuple(record.user for record in page.nodes)
+        await profiles.load_many(users)
         return page
 
     async def _read_member_pages(

@@ -173,7 +173,10 @@ async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | 
 
 
 async def _load_joined_at(ctx: Context) -> datetime:
-    """When the member joined, which changes once for an imported author. Without a profile they are being erased."""
+    """When the member joined, which changes once for an imported author or a guest.
+
+    Without a profile they are being erased.
+    """
     member = ctx.viewer.id
     profile = await ctx.services.profiles.load(member)
     profile = profile or await profile_store.read_profile(ctx.table, member)

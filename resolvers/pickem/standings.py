@@ -40,6 +40,12 @@ async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[vis
     )
 
 
+async def season_standings(
+    ctx: Context, season: visibility.SeasonView, /, *, window: Window
+) -> Page[visibility.StandingView]:
+    return await standings(ctx, season=season.name, window=window)
+
+
 async def user_standings(ctx: Context, profile: Profile, /) -> list[visibility.StandingView]:
     """One standing for each season, in descending order of the seasons' names."""
     cache = pickem_cache(ctx)

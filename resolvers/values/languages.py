@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from langcodes import Language, standardize_tag, tag_is_valid
-from langcodes.data_dicts import LIKELY_SUBTAGS
+from langcodes.data_dicts import LIKELY_SUBTAGS, NORMALIZED_MACROLANGUAGES
 
 from datastore.refusals import InvalidInput
 
@@ -35,6 +35,8 @@ def _folded(text: str) -> str | None:
         return None
     tag = standardize_tag(text)
     parts = Language.get(tag, normalize=False)
+    if parts.language in NORMALIZED_MACROLANGUAGES:  # cmn is zh, as browsers have it; nb and yue stay
+        parts = parts.update_dict({"language": NORMALIZED_MACROLANGUAGES[parts.language]})
     if not parts.language or _NO_LANGUAGE.fullmatch(tag):
         return None
     script = _script(parts)

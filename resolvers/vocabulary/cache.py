@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from math import inf
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
@@ -24,6 +24,8 @@ R = TypeVar("R")
 
 _AGE = 2.0
 _MOST_DAYS = 1_000
+MOST_LISTS: Final = 100
+"""Public lists whose words of a day are shown together, however many editors make: those with the first ids."""
 _CONCURRENT_DRAWS = 16
 _log = structlog.get_logger("ringside.vocabulary")
 
@@ -58,7 +60,7 @@ class VocabularyCache:
         self.days.forget_all()
 
     async def _draw_missing(self, key: tuple[str | None, date]) -> Sequence[DailyWord]:
-        """A day's words of all public lists, or of a member's private ones; those that are missing are drawn.
+        """A day's words of public lists, or of a member's private ones; those that are missing are drawn, of all lists.
 
         Both indexes may be seconds behind. A word that is drawn but not in its index yet is found in the table by the
         draw; a list that is not in its index yet is missing until it is.
@@ -72,7 +74,8 @@ class VocabularyCache:
         drawn = {daily.list for daily in listed}
         missing = [each for each in lists if each.word_count and each.list not in drawn]
         new = await gather_or_cancel((self._draw(each.list, day) for each in missing), _CONCURRENT_DRAWS)
-        return [*listed, *(daily for daily in new if daily is not None)]
+        both = [*listed, *(daily for daily in new if daily is not None)]
+        return sorted(both, key=lambda daily: daily.list)[:MOST_LISTS]
 
     async def _draw(self, list_id: str, day: date) -> DailyWord | None:
         """One list's word; None if it cannot have one, so that the other lists still get theirs."""

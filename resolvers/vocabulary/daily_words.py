@@ -9,9 +9,9 @@ from datastore.dynamo import Page, Window
 from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary.daily import (
     DailyWord,
-    daily_words_of_date,
     draw_daily_word,
     read_daily_word,
+    read_daily_words_of_date,
     read_past_daily_words,
     read_upcoming_words,
 )
@@ -19,7 +19,7 @@ from resolvers.loading import batched
 from resolvers.people import visibility as member_visibility
 from resolvers.requests.context import Context
 from resolvers.vocabulary import visibility
-from resolvers.vocabulary.cache import VocabularyCache, collect
+from resolvers.vocabulary.cache import MOST_LISTS, VocabularyCache
 from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.schedules import local_day, time_zone
 
@@ -27,7 +27,7 @@ MOST_DAYS_AHEAD: Final = 31
 
 
 async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[visibility.ShownDailyWord]:
-    """The words of all lists that the viewer may see, by the lists' names.
+    """The words of lists that the viewer may see, by the lists' names.
 
     While a list is being published, both parts of the index may lead to its word.
     """
@@ -122,7 +122,7 @@ async def _newest_day(ctx: Context) -> date:
 
 
 async def _load_daily_words(ctx: Context, owner: str | None, day: date) -> Sequence[DailyWord]:
-    """A day's words of all public lists, or of a member's private ones. Today's missing words are drawn."""
+    """A day's words of public lists, or of a member's private ones. Today's missing words are drawn."""
     if day < _utc_today(ctx):
-        return await collect(daily_words_of_date(ctx.table, day, owner))
+        return await read_daily_words_of_date(ctx.table, day, owner, MOST_LISTS)
     return await ctx.services.get(VocabularyCache).days.load((owner, day)) or ()

@@ -22,7 +22,8 @@ from datastore.vocabulary.learning import QuizResult, Sentence
 from resolvers.requests.context import Services
 
 SECONDS = 2.0
-_MAX_DAYS = 8
+_MAX_DAYS = 16
+"""More than one operation can ask for: what it names is not built again for its next one."""
 _MAX_WRITTEN = 10_000
 _REST = 20.0
 _FEW = 1000

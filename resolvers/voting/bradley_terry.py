@@ -202,7 +202,8 @@ class _Fitted:
 class Strengths:
     """The strengths of the boards that were read most recently."""
 
-    MOST = 32
+    MOST = 150
+    """More boards than one operation can ask for: what it names is not computed again for its next one."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

@@ -66,6 +66,9 @@ class Pusher:
     """The probability that this is one, by the size of the group."""
     went: int
     pairs: int
+    """With those that the voter skipped."""
+    up: bool | None
+    """The way of all that is pushed there; None if it goes both ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,8 @@ class _Stand(NamedTuple):
 
     judged: Sequence[Sequence[Judged]]
     share: float
+    ways: frozenset[bool]
+    """Of the pushes."""
 
     @property
     def ratio(self) -> float:
@@ -217,7 +222,7 @@ class _Stand(NamedTuple):
                     for lead, decided, _ in each
                 ]
             )
-        return _Stand(judged, self.share)
+        return self._replace(judged=judged)
 
 
 def _pushers(kept: KeptVotes, honest: Honest, pushed: Iterable[Push]) -> Sequence[Pusher]:
@@ -234,7 +239,7 @@ def _pushers(kept: KeptVotes, honest: Honest, pushed: Iterable[Push]) -> Sequenc
 def _stand(kept: KeptVotes, honest: Honest, ways: Mapping[int, bool], voter: int) -> _Stand | None:
     """A pair of two that are pushed opposite ways counts once, and one of two that are pushed one way says nothing."""
     judged: dict[int, list[Judged]] = defaultdict(list)
-    others, expected = 0, 0.0
+    others, expected, seen = 0, 0.0, set[bool]()
     for low, high, winner in kept.of(voter):
         low_up, high_up = ways.get(low), ways.get(high)
         lead, decides = honest.pair(low, high)
@@ -242,10 +247,11 @@ def _stand(kept: KeptVotes, honest: Honest, ways: Mapping[int, bool], voter: int
             others += winner is not None
             expected += decides
             continue
+        seen.update(up for up in (low_up, high_up) if up is not None)
         low_wanted = low_up if low_up is not None else not high_up
         wanted, ahead = (low, lead) if low_wanted else (high, -lead)
         judged[low if low_up is not None else high].append((ahead, decides, winner == wanted))
-    return _Stand(list(judged.values()), _share(others, expected)) if judged else None
+    return _Stand(list(judged.values()), _share(others, expected), frozenset(seen)) if judged else None
 
 
 def _pusher(voter: int, stand: _Stand, null: Sequence[float], everybody: int, share: float) -> Pusher:
@@ -254,4 +260,5 @@ def _pusher(voter: int, stand: _Stand, null: Sequence[float], everybody: int, sh
     pairs = sum(map(len, stand.judged))
     went = sum(way for each in stand.judged for *_, way in each)
     probable = share * own / (1 - share + share * own)
-    return Pusher(voter, (1 + as_much) / (1 + everybody), probable, went, pairs)
+    up = None if len(stand.ways) > 1 else True in stand.ways
+    return Pusher(voter, (1 + as_much) / (1 + everybody), probable, went, pairs, up)

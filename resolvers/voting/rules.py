@@ -4,13 +4,15 @@ Both are judged from a state of the board that this process read at most `LEAD` 
 a change holds everywhere within `LEAD`, also for ballots that were drawn before it, and a vote reads nothing for it.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from datastore.dynamo import iso
+from datastore.dynamo import Reads, iso
+from datastore.people.profiles import read_profiles
 from datastore.refusals import InvalidInput, Refusal
 from datastore.voting.boards import Board, Electorate
-from resolvers.requests.context import MEMBER_AGE, PROFILE_AGE, Context, Unset
+from resolvers.requests.context import MEMBER_AGE, Context, Services, Unset
 
 LEAD = timedelta(seconds=10)
 
@@ -94,16 +96,31 @@ def validate_electorate(board: Board) -> None:
         )
 
 
+class Joined:
+    """When members joined who have signed in and are no guests: from then on it never changes.
+
+    A profile that was kept from before would name too early a moment, so these are read for themselves.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._table = services.table
+        self.moments: Reads[str, datetime] = services.cache.batches("joined", self._read, age=MEMBER_AGE)
+
+    async def _read(self, users: Sequence[str]) -> Mapping[str, datetime]:
+        profiles = await read_profiles(self._table, users, consistent=True)
+        return {user: profile.joined_at for user, profile in profiles.items()}
+
+
 async def joined_at(ctx: Context, board: Board) -> datetime | None:
     """When the viewer joined, as far as the board asks for it; None for others and guests, of whom anybody makes many.
 
-    An imported author joins when they first sign in, so a profile that was kept from before names too early a moment.
-    The profile is in memory by the time somebody votes, so a vote seldom reads it again.
+    It is in memory by the time somebody votes whose draw this process has answered.
     """
     if not ctx.viewer.is_member or ctx.viewer.is_guest:
         return None
-    age = MEMBER_AGE if board.members_since is None else PROFILE_AGE
-    profile = await ctx.services.profiles.load(ctx.viewer.id, age)
+    if board.members_since is not None:
+        return await ctx.services.get(Joined).moments.load(ctx.viewer.id) or ctx.now()
+    profile = await ctx.services.profiles.load(ctx.viewer.id, MEMBER_AGE)
     return ctx.now() if profile is None else profile.joined_at
 
 

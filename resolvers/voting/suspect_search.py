@@ -11,6 +11,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from threading import Thread
 from typing import Any, Final
 
@@ -19,8 +20,9 @@ import orjson
 from datastore.dynamo import DynamoError, Table, TableAddress, open_table
 from datastore.voting.boards import read_board_with_marks
 from datastore.voting.contenders import NO_VOTES
-from datastore.voting.voiding import Origin, votes_and_origins
+from datastore.voting.voiding import votes_and_origins
 from datastore.voting.votes import PairVerdict, Vote, read_contender_sums
+from resolvers.requests.context import utc_now
 from resolvers.voting.ballots import seed_after
 from resolvers.voting.bradley_terry import fit, read_meetings
 from resolvers.voting.kept_votes import SKIP, TIE, SeenVote
@@ -61,7 +63,7 @@ async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Ma
     detector = Detector(
         {ordinal: strength.value for ordinal, strength in fit(await read_meetings(table, board)).items()}, board.size
     )
-    async for votes, networks in by_voter(table, slug):
+    async for votes, networks in by_voter(table, slug, utc_now()):
         seed = seed_after(votes[-1])
         standing = [vote for vote in votes if vote.is_verdict and not vote.void]
         seen = [seen_vote(vote, seed, networks) for vote in standing]
@@ -70,8 +72,8 @@ async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Ma
     return detector, detector.suspects()[:MOST_SUSPECTS], scores
 
 
-async def by_voter(table: Table, board: str) -> AsyncIterator[tuple[Sequence[Vote], Mapping[str, str]]]:
-    """The votes of each voter in their order, and the address that each tag of theirs stands for."""
+async def by_voter(table: Table, board: str, now: datetime) -> AsyncIterator[tuple[Sequence[Vote], Mapping[str, str]]]:
+    """The votes of each voter in their order, and the address that each tag of theirs stands for still."""
     voter, votes, networks = "", list[Vote](), dict[str, str]()
     async for record in votes_and_origins(table, at_once=_AT_ONCE):
         if record.board != board:
@@ -80,10 +82,10 @@ async def by_voter(table: Table, board: str) -> AsyncIterator[tuple[Sequence[Vot
             if votes:
                 yield votes, networks
             voter, votes, networks = record.voter, [], {}
-        if isinstance(record, Origin):
-            networks[record.tag] = record.address
-        else:
+        if isinstance(record, Vote):
             votes.append(record)
+        elif record.expires > now:  # the engine removes expired items late
+            networks[record.tag] = record.address
     if votes:
         yield votes, networks
 

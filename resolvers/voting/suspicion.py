@@ -7,8 +7,11 @@ rather than to itself.
 | test    | counts                                                   | an honest chance of each                        |
 |---------|----------------------------------------------------------|-------------------------------------------------|
 | side    | verdicts for one side                                    | 65 %                                            |
-| rhythm  | pauses within a tenth of the voter's middle one          | 30 %                                            |
-| speed   | votes within a second of the one before                  | 15 %                                            |
+|         | verdicts for the side opposite to the one before, or for | 65 %                                            |
+|         | the same side                                            |                                                 |
+| rhythm  | pauses before votes within a tenth of the voter's middle | 30 %                                            |
+|         | one                                                      |                                                 |
+| speed   | votes within a second of the verdict before              | 15 %                                            |
 | loyalty | votes for one contender, of its pairs that the voter saw | by its strength and a taste of N(0, 0.8), times |
 |         |                                                          | the share of other pairs judged, and 15 % more  |
 | push    | verdicts for what a group votes for, and against what it | that of honest voters who are simulated on the  |
@@ -16,9 +19,9 @@ rather than to itself.
 | burst   | new voters of one network whose first vote was for one   | its share of the pairs, of which it wins 85 %   |
 |         | contender, if there are 20 or more                       |                                                 |
 
-A voter's probability is the least of the tests' (for loyalty, times the contenders), times the number of tests: by
-Bonferroni no greater than the chance that an honest voter gets it. A burst is a test of a group: a voter in it gets
-the share of those who may be honest, once the group itself could not be.
+A voter's probability is the least of the tests' (for loyalty, times the contenders; for sides, times four), times the
+number of tests: by Bonferroni no greater than the chance that an honest voter gets it. A burst is a test of a group: a
+voter in it gets the share of those who may be honest, once the group itself could not be.
 """
 
 from collections import Counter, defaultdict
@@ -27,7 +30,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import exp, lgamma, log, log1p
 from statistics import median
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from datastore.voting.suspects import RankChange
 from resolvers.voting.kept_votes import SKIP, KeptVotes, SeenVote
@@ -98,6 +101,8 @@ def mixed_tail(found: int, chances: Sequence[float]) -> float:
 # ── tests of one voter ──
 
 _SIDE = 0.65
+_SIDES = 4
+"""Two tests share an allowance, and what is frequent may be either side, or either changing or staying."""
 _EVEN, _EVEN_WITHIN = 0.30, 0.1
 _FAST, _FAST_SECONDS = 0.15, 1.0
 _CHOOSY = 0.15
@@ -108,12 +113,20 @@ _TASTES = tuple((_TASTE * step / 2, exp(-((step / 2) ** 2) / 2)) for step in ran
 _TASTE_SUM = sum(weight for _, weight in _TASTES)
 
 
-def _side(votes: Sequence[SeenVote]) -> Finding:
-    decided = [vote.low_is_left == (vote.won == 1) for vote in votes if vote.winner is not None]
-    left = sum(decided)
-    side, most = ("left", left) if 2 * left >= len(decided) else ("right", len(decided) - left)
-    chance = min(1.0, 2 * binomial_tail(most, len(decided), _SIDE))
-    return Finding(chance, f"{most} of {len(decided)} votes for the {side} side.")
+def _sides(votes: Sequence[SeenVote]) -> tuple[Finding, Finding]:
+    """How often the voter chose one side, and how often they changed sides or stayed."""
+    left = [vote.low_is_left == (vote.won == 1) for vote in votes if vote.winner is not None]
+    turned = [now != before for before, now in pairwise(left)]
+    return (
+        _more_frequent(left, "for the left side", "for the right side"),
+        _more_frequent(turned, "for the side opposite to the vote before", "for the same side as the vote before"),
+    )
+
+
+def _more_frequent(which: Sequence[bool], true: str, false: str) -> Finding:
+    most, what = max((sum(which), true), (len(which) - sum(which), false))
+    chance = min(1.0, _SIDES * binomial_tail(most, len(which), _SIDE))
+    return Finding(chance, f"{most} of {len(which)} votes {what}.")
 
 
 def _rhythm(pauses: Sequence[float]) -> Finding:
@@ -121,13 +134,13 @@ def _rhythm(pauses: Sequence[float]) -> Finding:
     # The middle one itself proves nothing.
     even = sum(abs(pause - middle) <= _EVEN_WITHIN * middle for pause in pauses) - 1
     chance = binomial_tail(max(0, even), max(0, len(pauses) - 1), _EVEN)
-    return Finding(chance, f"{even + 1} of {len(pauses)} pauses between votes of almost the same length.")
+    return Finding(chance, f"{even + 1} of {len(pauses)} pauses before votes of almost the same length.")
 
 
 def _speed(pauses: Sequence[float]) -> Finding:
     fast = sum(pause < _FAST_SECONDS for pause in pauses)
     chance = binomial_tail(fast, len(pauses), _FAST)
-    return Finding(chance, f"{fast} of {len(pauses)} votes within a second of the one before.")
+    return Finding(chance, f"{fast} of {len(pauses)} votes within a second of the verdict before.")
 
 
 class _Seen(NamedTuple):
@@ -175,6 +188,12 @@ def _loyal_chance(
 
 # ── all voters ──
 
+_WENT: Final[Mapping[bool | None, str]] = {
+    True: "pairs with a contender that a group votes for were votes for it.",
+    False: "pairs with a contender that a group votes against were votes against it.",
+    None: "pairs with a contender that a group votes for or against were votes like the group's.",
+}
+
 LEAST_OF_NETWORK = 20
 _NEW = 3
 """Votes of a voter who may have come for them alone."""
@@ -205,8 +224,9 @@ class Detector:
         self.voters += 1
         self.votes += len(counted)
         number = self._kept.add(voter, last_vote, votes)
-        pauses = [later.at - earlier.at for earlier, later in pairwise(votes)]
-        findings = [_side(counted), _rhythm(pauses), _speed(pauses), self._loyalty(votes, len(counted))]
+        # Whoever skips pairs quickly may do so: a skip changes nothing.
+        pauses = [later.at - earlier.at for earlier, later in pairwise(votes) if later.won != SKIP]
+        findings = [*_sides(counted), _rhythm(pauses), _speed(pauses), self._loyalty(votes, len(counted))]
         least = min(1.0, _TESTS * min(each.chance for each in findings))
         if least <= MOST_PROBABLE:
             telling = sorted(each for each in findings if _TESTS * each.chance <= MOST_PROBABLE)
@@ -269,8 +289,7 @@ class Detector:
         for pusher in self.pushes.pushers:
             probability = _BESIDE_PUSH * pusher.chance
             if probability <= MOST_PROBABLE:
-                reason = f"{pusher.went} of {pusher.pairs} votes went the way of a group that votes for one contender."
-                self._add(pusher.voter, probability, reason)
+                self._add(pusher.voter, probability, f"{pusher.went} of the {pusher.pairs} {_WENT[pusher.up]}")
 
     def _add(self, voter: int, probability: float, reason: str) -> None:
         """What a test of a group found of a voter, beside what is known."""

@@ -1,6 +1,6 @@
 """Voiding a voter, as a job whose end is waited for; voiding and restoring many voters."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -139,8 +139,11 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
     digest = store.voters_digest(board, named)
 
     async def begin(earlier: Voiding | None) -> Job:
-        if earlier and await _is_restoring(ctx, earlier):
-            raise Conflict("These votes are being restored. Wait until that job has ended.", path=("input", "voters"))
+        alike = await store.voidings_of(ctx.table, board, named)
+        if await _is_any_running(ctx, (restoring for each in alike for restoring in each.jobs.values() if restoring)):
+            raise Conflict(
+                "Votes of these voters are being restored. Wait until that job has ended.", path=("input", "voters")
+            )
         if found := await _same_voiding(ctx, earlier, named):
             return await found_job(ctx, found)
         job = new_job(ctx, VOID_VOTERS, _input_of(ctx, board, named), role=Role.EDITOR)
@@ -176,11 +179,13 @@ async def _same_voiding(ctx: Context, earlier: Voiding | None, voters: Sequence[
     return job
 
 
-async def _is_restoring(ctx: Context, voiding: Voiding) -> bool:
-    """Whether a job restores what an earlier one has voided: it would restore what is passed over as void."""
-    restoring = filter(None, voiding.jobs.values())
-    jobs = await gather_or_cancel(job_store.read_job(ctx.table, each) for each in restoring)
-    return any(job is not None and job.is_running for job in jobs)
+async def _is_any_running(ctx: Context, jobs: Iterable[str]) -> bool:
+    """A voiding and a restoring of the same voter are never at work together.
+
+    The voiding would pass over what is void still, and the restoring would bring that back.
+    """
+    found = await gather_or_cancel(job_store.read_job(ctx.table, each) for each in jobs)
+    return any(job is not None and job.is_running for job in found)
 
 
 def _input_of(ctx: Context, board: str, voters: Sequence[str]) -> dict[str, str]:
@@ -195,11 +200,14 @@ async def restore_voters(ctx: Context, /, *, job: JobId) -> Job:
         voided = await job_store.read_job(ctx.table, job)
         if voiding is None or voided is None or voided.started_at + RESTORABLE <= ctx.now():
             raise NotFound("Name a job of voidVoters of the last 24 hours.", path=("input", "job"))
-        if voided.is_running:
-            raise Conflict("These votes are still being voided. Wait until the job has ended.", path=("input", "job"))
         earlier = await job_store.read_job(ctx.table, voiding.jobs[job]) if voiding.jobs[job] else None
         if earlier is not None and earlier.state is not JobState.FAILED:
             return await found_job(ctx, earlier)
+        alike = await store.voidings_of(ctx.table, voiding.board, voiding.voters)
+        if await _is_any_running(ctx, (each for voiding_ in alike for each in voiding_.jobs)):
+            raise Conflict(
+                "Votes of these voters are still being voided. Wait until that job has ended.", path=("input", "job")
+            )
         input_ = {"voided": job, **_input_of(ctx, voiding.board, voiding.voters)}
         new = new_job(ctx, RESTORE_VOTERS, input_, role=Role.EDITOR)
         after = replace(voiding, jobs={**voiding.jobs, job: new.id}, version=voiding.version + 1)

@@ -30,6 +30,8 @@ class Terms:
     """Whether guests may: always, or where the operator allows them this part."""
     receipt_of: Callable[[Context, Mapping[str, Any]], str] | None = None
     """Whose the receipt is, from the values; the viewer's without."""
+    contributes: bool = True
+    """Whether it may write something of a guest's, who then stays. What suspended members may do never does."""
     recent: bool = False
     """Whether a session must be of a sign-in of the last minutes, and not ended a moment ago by another process."""
 
@@ -63,7 +65,7 @@ async def run_mutation(
             if terms.recent:
                 await ctx.services.get(Sessions).confirm(ctx.viewer)
                 await ctx.services.get(Members).confirm(ctx.viewer)
-            if ctx.viewer.is_guest and not terms.while_suspended:  # what those may do contributes nothing
+            if ctx.viewer.is_guest and terms.contributes and not terms.while_suspended:
                 await ctx.services.get(Members).keep_guest(ctx.viewer.id)
             return await _run_once(ctx, resolver, values)
     except BadKey as error:

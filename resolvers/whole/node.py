@@ -49,7 +49,7 @@ async def node(ctx: Context, /, *, id: AnyId) -> Any:  # noqa: A002 - the argume
 
 async def object_node(ctx: Context, occurrence: Occurrence, /) -> Any:
     """What an occurrence was done to; None if it is gone, is no node, or may not be seen."""
-    type_name, _, key = (occurrence.object or "").partition(":")
+    type_name, _, key = (occurrences.shown_object(ctx, occurrence) or "").partition(":")
     load = LOADERS.get(type_name)
     return None if load is None else await load(ctx, key)
 

@@ -51,8 +51,10 @@ def role(
 
 async def _set_roles(services: Services, member: str, roles: list[Role]) -> tuple[str, ...]:
     if is_email_address(member):
-        if not roles and await services.get(Members).known(of_address(member)) is None:
-            raise Failed(f"Nobody signs in by {member}, so there is no role to take away.")
+        if await services.get(Members).known(of_address(member)) is None:
+            if not roles:
+                raise Failed(f"Nobody signs in by {member}, so there is no role to take away.")
+            out.print(f"Nobody has signed in by {member} yet: a new member has this from their first sign-in on.")
         user = await services.get(Members).introduce(of_address(member))
     else:
         user = await known_member(services, member)

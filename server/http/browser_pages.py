@@ -465,8 +465,12 @@ class DemoEmails:
 
 
 def shows_emails(settings: Settings) -> bool:
-    """Whether emails are shown instead of sent: in a demo without a mail server, to this machine alone."""
-    return settings.demo and settings.smtp_url is None and _serves_loopback(settings)
+    """Whether emails are shown instead of sent: in a demo without a mail server, to this machine alone.
+
+    Not where members have accounts elsewhere: a code that anyone at this machine reads would sign in as any of them.
+    """
+    has_accounts = settings.has_provider or settings.site_keys
+    return settings.demo and settings.smtp_url is None and not has_accounts and _serves_loopback(settings)
 
 
 def may_see_emails(settings: Settings, scope: Scope) -> bool:

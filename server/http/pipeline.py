@@ -259,6 +259,10 @@ class Pipeline:
                 raise
             yield
 
+    def budget(self, ctx: Context) -> Budget:
+        """A new deadline and allowance, for one request or one event of a stream."""
+        return request_budget(self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
+
     async def operation(self, request: GraphQLRequest, client: Client, *, introspection: bool) -> Operation:
         """The operation that a request asks for; Overloaded if too many new documents wait to be checked."""
         document = self.documents.find(request, introspection=introspection)
@@ -289,7 +293,7 @@ class Pipeline:
         """The answer of a query or mutation, within its deadline, traced, counted and logged."""
         began = time.perf_counter()
         span = self.traces and self.traces.operation(operation.kind, operation.name, operation.hash, headers)
-        budget = request_budget(self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
+        budget = self.budget(ctx)
         with span or nullcontext() as set_outcome, budget:
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
@@ -357,7 +361,7 @@ class Pipeline:
             operation,
             request.variables,
             ctx,
-            partial(request_budget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client),
+            partial(self.budget, ctx),
             self.turns,
             suggestions=suggestions,
             begin=partial(self._begin_again, ctx),

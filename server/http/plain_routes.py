@@ -155,10 +155,10 @@ _ESCAPED: Final = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 async def product_jsonld(request: Request) -> Response:
     pipeline: Pipeline = request.state.pipeline
     address = client_address(request.scope)
+    ctx = Context(pipeline.services, _NOBODY, address)
     try:
-        with pipeline.in_flight(address), deadline(pipeline.settings.request_timeout):
+        with pipeline.in_flight(address), pipeline.budget(ctx):
             await pipeline.request_turns.take(Client(network(address)))
-            ctx = Context(pipeline.services, _NOBODY, address)
             data = await product_data(ctx, request.path_params["product"])
     except InvalidInput as refused:
         return PlainTextResponse(f"{refused.message}\n", 400, _DATA_HEADERS)

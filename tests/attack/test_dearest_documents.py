@@ -7,6 +7,8 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import Context as EmptyContext
+from dataclasses import replace
+from datetime import date, timedelta
 
 import pytest
 import pytest_asyncio
@@ -15,7 +17,8 @@ import strawberry
 from datastore.dynamo import ReadCache, Reads, read_each
 from datastore.people.profiles import PROFILE, Profile
 from datastore.refusals import InvalidInput
-from resolvers.requests.context import Context
+from datastore.vocabulary.daily import DAILY, daily_words_of_date
+from resolvers.requests.context import Context, Services
 from schema import Mutation, Query, schema
 from schema.framework.arguments import MOST_NAMED
 from schema.framework.declarations import field
@@ -30,6 +33,7 @@ from tests.dearest.documents import Schema
 from tests.dearest.search import PAGES, PARTS, Found, Search
 from tests.dearest.values import Ids
 from tests.engines import RunningEngine
+from tests.vocabulary import today
 
 LEADERBOARD = "{ leaderboard(first: 25) { nodes { rank score contender { id name } } } }"
 BESIDE = 100
@@ -133,6 +137,42 @@ async def test_a_hundred_existing_objects_of_each_type_are_answered_in_full(crow
         assert any(shown) is (type_name not in HIDDEN), type_name
 
 
+def _days(number: int) -> str:
+    asked = (f'quizLeaderboard(on: "{today() - timedelta(days=day)}", first: 1)' for day in range(number))
+    return f"{{ {' '.join(f'd{day}: {field} {{ nodes {{ rank }} }}' for day, field in enumerate(asked))} }}"
+
+
+@pytest.mark.parametrize("name", ["quiz_leaderboards", "strengths"])
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_the_largest_document_has_built_is_not_built_again_for_it(
+    crowded: tuple[Client, Ids], name: str
+) -> None:
+    """Nobody pays for it, so as much is kept as one document can ask for: days, and boards' strengths."""
+    client, _ = crowded
+    strengths = "{ boards(first: 100) { nodes { leaderboard(first: 1) { nodes { strength { value } } } } } }"
+    documents = [strengths] if name == "strengths" else map(_days, range(40, 0, -1))
+
+    for text in documents:
+        if "errors" not in await client.answer(text):
+            break
+    misses = client.services.cache.loads()[name, "miss"]
+    assert "errors" not in await client.answer(text)
+    assert client.services.cache.loads()[name, "miss"] == misses > 0
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_words_of_a_hundred_lists_at_most_are_shown_at_once(crowded: tuple[Client, Ids]) -> None:
+    """However many lists editors make public: the same ones each day, by their names."""
+    client, _ = crowded
+    text, table = "query ($on: Date!) { dailyWords(on: $on) { list { name } } }", client.services.table
+    names = [word["list"]["name"] for word in await client.ask(text, on=str(today()))]
+    assert (len(names), names) == (100, sorted(names, key=str.casefold))
+    drawn = [daily async for daily in daily_words_of_date(table, today(), None)]
+    await table.write_many(DAILY.put(replace(daily, date=date(2026, 1, 1))) for daily in drawn)
+    assert len(drawn) > len(names)
+    assert [word["list"]["name"] for word in await client.ask(text, on="2026-01-01")] == names
+
+
 async def _planted(ctx: Context, /, *, names: list[str]) -> list[str]:
     """Read each name's profile, in a loader whose reads no request pays for."""
     if len(names) > MOST_NAMED:
@@ -147,14 +187,33 @@ async def _planted(ctx: Context, /, *, names: list[str]) -> list[str]:
     return names
 
 
+class _PlantedDays:
+    """What is built for everybody, of any day that a client names."""
+
+    def __init__(self, services: Services) -> None:
+        self._table = services.table
+        self.days = services.cache.each("planted_days", self._build, built=True)
+
+    async def _build(self, day: date) -> bool:
+        for number in range(60):
+            await self._table.get(PROFILE.at(user=f"{day} {number}"), consistent=True)
+        return True
+
+
+async def _planted_day(ctx: Context, /, *, on: date) -> bool | None:
+    return await ctx.services.get(_PlantedDays).days.load(on)
+
+
 @strawberry.type
 class PlantedQuery(Query):
     planted: list[str] = field(_planted, "A field whose loader is not charged.", names="Names of nobody.")
+    planted_day: bool | None = field(_planted_day, "A field of any day, which is built.", on="The day.")
 
 
 @pytest.mark.soak
-async def test_a_field_whose_loader_is_not_charged_is_found(
-    default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["planted", "plantedDay"])
+async def test_a_field_whose_reads_are_not_charged_is_found(
+    default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Otherwise the test above would prove little."""
     planted = strawberry.Schema(query=PlantedQuery, mutation=Mutation, config=schema.config)
@@ -162,6 +221,6 @@ async def test_a_field_whose_loader_is_not_charged_is_found(
     async with _served(default_engine, "ringside-planted") as client:
         search = await _search(client, Schema(planted._schema), Ids())
         with search.counting.counted():
-            found = [found async for found in search.dearest(lambda step: step.name == "planted")]
+            found = [found async for found in search.dearest(lambda step: step.name == name)]
             broken = [breach for each in found for breach in await _breaches(search, each)]
     assert any(f"promised are {MAX_CALLS} calls" in breach for breach in broken), [*map(str, found), *broken]

@@ -163,7 +163,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Prediction": _each(EVERYBODY, "id event user submittedAt picks guess points correct rank"),
     "TieBreak": _each(EVERYBODY, "question unit answer"),
     "Pick": _each(EVERYBODY, "match team correct"),
-    "Season": _each(EVERYBODY, "name events latestEventAt"),
+    "Season": _each(EVERYBODY, "name events latestEventAt standings"),
     "Standing": _each(EVERYBODY, "user season rank points correct eventsPlayed"),
     "League": {
         **_each(EVERYBODY, "id name season entry memberCount standings event members"),

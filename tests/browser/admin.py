@@ -7,11 +7,25 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Browser, Locator, Page
+from playwright.async_api import Browser, Frame, Locator, Page, expect
 
 from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
 from tests.browser.sites import Visited
 
+AREAS = {
+    "overview": "figure >> rect",
+    "comments/latest": "article.current",
+    "boards": "ul >> button",
+    "events": "ul >> button",
+    "words": "ul >> button",
+    "imports": "#import-text",
+    "rules": "#add-rule",
+    "members": "ul >> button",
+    "journal": "ul >> li",
+    "webhooks": "#webhook-url",
+    "service": "table",
+}
+"""Each area, and what is there once it has been read. A button is pressed, to see what it leads to."""
 NODES = "document.querySelector('ringside-admin').shadowRoot.querySelectorAll('*').length"
 """How many nodes the page has."""
 
@@ -50,11 +64,16 @@ async def double_click(page: Page, button: Locator, between: Callable[[], Awaita
 
 
 class Keys:
-    """A keyboard that counts what is pressed; text that is pasted counts as one."""
+    """A keyboard that counts what is pressed, and the pages that are opened; text that is pasted counts as one key."""
 
     def __init__(self, page: BrowserPage) -> None:
         self.page = page
         self.pressed = 0
+        self.pages = 1
+        page.page.on("framenavigated", self._open)
+
+    def _open(self, _frame: Frame) -> None:
+        self.pages += 1
 
     async def press(self, key: str, times: int = 1) -> None:
         for _ in range(times):
@@ -74,10 +93,23 @@ class Keys:
             assert self.pressed < 200, name
 
 
+async def found(page: BrowserPage, name: str, by: str | None = None) -> Keys:
+    """A keyboard that has looked for a member, by name or address, and chosen them."""
+    keys = Keys(page)
+    await keys.to("searchbox", "Name, id or address")
+    await keys.paste(by or name)
+    await keys.press("Enter")
+    await page.page.get_by_role("button", name=name).wait_for()
+    await keys.to("button", name)
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
+    return keys
+
+
 def printed(capsys: pytest.CaptureFixture[str], chore: str, keys: Keys) -> None:
-    """Print how many keystrokes a chore took, to compare it with other runs."""
+    """Print how many keystrokes and pages a chore took, to compare it with other runs."""
     with capsys.disabled():
-        sys.stdout.write(f"\n{chore}: {keys.pressed} keystrokes.\n")
+        sys.stdout.write(f"\n{chore}: {keys.pressed} keystrokes, pages: {keys.pages}.\n")
 
 
 def ask(visited: Visited, query: str) -> Any:

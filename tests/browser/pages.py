@@ -29,6 +29,13 @@ addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) 
   violations.push(`${violatedDirective}: ${blockedURI}`));
 """
 
+RECORD_SHIFTS = """globalThis.shifts = [];
+new PerformanceObserver((list) => list.getEntries().forEach(({ value, sources, startTime }) =>
+  shifts.push([value, startTime, ...sources.map(({ previousRect: { x, y }, currentRect: now }) =>
+    `${x},${y} ${now.width}x${now.height} to ${now.x},${now.y}`)])))
+  .observe({ type: 'layout-shift' });"""
+"""What moves on the page from now on without its user's doing."""
+
 # Headless, and without requests of the browser's own.
 FLAGS = [
     "--headless",
@@ -81,14 +88,15 @@ class BrowserPage:
         if request.failure != "net::ERR_ABORTED":  # by the page itself, or by a reload
             self.errors.append(f"{request.url}: {request.failure}")
 
-    async def barriers(self, *without: str) -> list[str]:
-        """What axe finds that keeps somebody out, by its rules but for some."""
+    async def barriers(self, *without: str, beside: str | None = None) -> list[str]:
+        """What axe finds that keeps somebody out, by its rules but for some, beside what a selector names."""
         if not AXE.exists():
             pytest.skip("axe is not here: make test")
         if await self.page.evaluate("typeof axe") == "undefined":
             await self.page.evaluate(AXE.read_text(encoding="utf-8"))
         rules = {name: {"enabled": False} for name in without}
-        found = await self.page.evaluate("(rules) => axe.run({ rules })", rules)
+        run = "([rules, beside]) => axe.run(beside ? { exclude: [beside] } : document, { rules })"
+        found = await self.page.evaluate(run, [rules, beside])
         return [f"{one['id']}: {one['nodes'][0]['target']}" for one in found["violations"]]
 
     async def violations(self) -> list[str]:

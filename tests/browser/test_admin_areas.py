@@ -8,26 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.admin import assert_clean, opened
+from tests.browser.admin import AREAS, assert_clean, opened
 from tests.browser.sites import Site, Visited
 from tests.service import running_service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-AREAS = {
-    "overview": "figure >> rect",
-    "comments/latest": "article.current",
-    "boards": "ul >> button",
-    "events": "ul >> button",
-    "words": "ul >> button",
-    "imports": "#import-text",
-    "rules": "#add-rule",
-    "members": "ul >> button",
-    "journal": "ul >> li",
-    "webhooks": "#webhook-url",
-    "service": "table",
-}
-"""Each area, and what is there once it has been read. A button is pressed, to see what it leads to."""
 PHONE, WIDE = {"width": 360, "height": 780}, {"width": 1280, "height": 900}
 
 

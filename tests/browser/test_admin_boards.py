@@ -17,7 +17,7 @@ from server.engine import run_engine_async
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import answered_last, held_back
 from tests.browser.sites import Site, Visited
-from tests.queries import CAST_VOTE, DRAW_MATCHUP
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, mutation
 from tests.service import running_service
 from tests.waiting import until
 
@@ -28,19 +28,21 @@ UPDATE = "mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) { __
 TYPE = "(field, text) => { field.value = text; field.dispatchEvent(new Event('input')) }"
 IMPORT = "mutation ($input: ImportContendersInput!) { importContenders(input: $input) { ... on Refused { code } } }"
 ADD = "mutation ($input: AddContenderInput!) { addContender(input: $input) { __typename ...on Refused { code } } }"
+CHANGE = mutation("updateContender", "ContenderUpdated", "contender { id }")
 
 
 async def test_a_board_of_twenty_contenders_is_made_from_nothing(
     visited: Visited, browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By keyboard alone but for the files: the board, then its contenders from a pasted list, with their pictures."""
+    await board(visited, "earlier")
     page = await opened(visited, browser, "editor", "#/boards", viewport={"width": 1280, "height": 900})
     names = [f"Hero {number}" for number in range(20)]
     for name in names:
         (tmp_path / f"{name}.svg").write_text('<svg viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>', encoding="utf-8")
     keys = Keys(page)
-    title = page.page.get_by_label("Title of a new board")
-    await title.click()
+    await page.page.get_by_role("button", name="Board earlier").wait_for()
+    await keys.to("textbox", "Title of a new board")
     await keys.paste("Heroes of 2027")
     await keys.press("Enter")
     await expect(page.page.get_by_role("heading", name="Heroes of 2027")).to_be_focused()
@@ -48,7 +50,6 @@ async def test_a_board_of_twenty_contenders_is_made_from_nothing(
     await keys.press("Enter")
     await expect(page.page.get_by_role("combobox", name="Where")).to_have_value("heroes-of-2027")
     await page.page.get_by_label("Or choose files").set_input_files(sorted(tmp_path.glob("*.svg")))
-    await page.page.get_by_role("combobox", name="Where").focus()
     await keys.to("textbox", "Paste a list, or a table")
     await keys.paste("\n".join(names))
     await keys.to("button", "Add")
@@ -64,8 +65,10 @@ async def test_a_board_of_twenty_contenders_is_made_from_nothing(
 
 @pytest.mark.parametrize(("locale", "scheme"), [("en-GB", "dark"), ("ar", "light")])
 async def test_the_area_is_readable_by_everybody(visited: Visited, browser: Browser, locale: str, scheme: str) -> None:
+    await board(visited, scheme)
+    visited.edit(ADD, board=scheme, name="Comet")
     page = await opened(visited, browser, "editor", "#/boards", locale=locale, color_scheme=scheme)
-    await page.page.get_by_role("list").get_by_role("button").first.click()
+    await page.page.get_by_role("button", name=f"Board {scheme}").click()
     await expect(page.page.get_by_role("table")).to_be_visible()
     await assert_clean(page)
 
@@ -124,6 +127,32 @@ async def test_a_change_of_somebody_else_is_seen_after_something_else_was_done(
     await expect(page.page.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
     await expect(title).to_have_value("Mine")
     await expect(page.page.get_by_label("Who may vote")).to_have_value("MEMBERS")
+
+
+async def test_the_day_by_which_voters_joined_is_shown_and_changed(visited: Visited, browser: Browser) -> None:
+    """What else is saved leaves it as it was. It goes with the electorate that it is about, and that is seen."""
+    visited.edit(CREATE, slug="old", title="Board old", electorate="MEMBERS", membersSince="2030-01-01T10:30:15Z")
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board old").click()
+    since, voters = page.page.get_by_label("Only those who joined by"), page.page.get_by_label("Who may vote")
+    await expect(since).to_have_value("2030-01-01T10:30")
+
+    async def saved() -> str | None:
+        await page.page.get_by_role("status").evaluate("(status) => { status.textContent = ''; }")
+        await page.page.get_by_role("button", name="Save").click()
+        await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+        found: dict[str, str | None] = ask(visited, '{ board(slug: "old") { membersSince } }')["board"]
+        return found["membersSince"]
+
+    assert await saved() == "2030-01-01T10:30:15.000Z"
+    await since.fill("2029-06-01T08:00")
+    await assert_clean(page)
+    assert await saved() == "2029-06-01T08:00:00.000Z"
+    await voters.select_option("EVERYBODY")
+    await expect(since).to_have_count(0)
+    assert await saved() is None
+    await voters.select_option("MEMBERS")
+    await expect(since).to_have_value("")
 
 
 async def test_settings_that_are_saved_twice_are_not_taken_for_those_of_somebody_else(
@@ -198,6 +227,79 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await expect(page.page.get_by_role("button", name="Bring back Evil")).to_be_visible()
 
 
+def square(colour: str) -> str:
+    return f'<svg viewBox="0 0 9 9"><path fill="{colour}" d="M0 0h9v9z"/></svg>'
+
+
+def drawn(colour: str) -> FilePayload:
+    return {"name": f"{colour}.svg", "mimeType": "image/svg+xml", "buffer": square(colour).encode()}
+
+
+def contenders_of(visited: Visited, slug: str) -> dict[str, Any]:
+    """A board's contenders by name."""
+    fields = "id name description link svg wins losses"
+    board = ask(visited, f'{{ board(slug: "{slug}") {{ contenders(first: 9) {{ nodes {{ {fields} }} }} }} }}')["board"]
+    return {one["name"]: one for one in board["contenders"]["nodes"]}
+
+
+async def test_a_contender_is_corrected_and_keeps_its_votes(visited: Visited, browser: Browser) -> None:
+    """Its name, its picture and a description of several lines; the keyboard stays where the work is."""
+    await board(visited, "spelled")
+    visited.edit(ADD, board="spelled", name="Comit", svg=square("red"), description="One line.\nAnother.")
+    visited.edit(ADD, board="spelled", name="Tide")
+    vote_left(visited, "spelled", 1)
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board spelled").click()
+    await page.page.get_by_role("button", name="Edit Comit").click()
+    name, form = page.page.locator("#contender-edit-name"), page.page.get_by_role("row").locator("form")
+    await expect(name).to_be_focused()
+    await expect(form.get_by_role("img")).to_have_attribute("src", re.compile("red"))
+    await name.fill("Comet")
+    await form.get_by_label("Picture (SVG)").set_input_files(drawn("blue"))
+    await expect(form.get_by_role("img")).to_have_attribute("src", re.compile("blue"))
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Edit Tide").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("First save what you changed in Comit")
+    await form.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("button", name="Edit Comet")).to_be_focused()
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+    await until(lambda: is_counted(contenders_of(visited, "spelled")["Comet"]), "its vote counts")
+    found = contenders_of(visited, "spelled")["Comet"]
+    assert "blue" in found["svg"]
+    assert found["description"] == "One line.\nAnother."
+
+
+def is_counted(contender: dict[str, Any]) -> bool:
+    return bool(contender["wins"] + contender["losses"] == 1)
+
+
+async def test_two_editors_of_one_contender_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
+    """Also of the picture. What only the other changed is taken over."""
+    await board(visited, "twice")
+    visited.edit(ADD, board="twice", name="Before")
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board twice").click()
+    await page.page.get_by_role("button", name="Edit Before").click()
+    form = page.page.get_by_role("row").locator("form")
+    await form.get_by_label("Name").fill("Mine")
+    await form.get_by_label("Picture (SVG)").set_input_files(drawn("blue"))
+    await expect(form.get_by_role("img")).to_have_count(1)
+    link = "https://example.com/theirs"
+    contender = contenders_of(visited, "twice")["Before"]["id"]
+    visited.edit(CHANGE, contender=contender, name="Theirs", svg=square("red"), link=link)
+    await form.get_by_role("button", name="Save").click()
+    await expect(form.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
+    await expect(form.get_by_role("img").last).to_have_attribute("src", re.compile("red"))
+    await expect(form.get_by_label("Link")).to_have_value(link)
+    await assert_clean(page)
+    await form.get_by_label("Name").fill("Both")
+    await form.get_by_role("button", name="Remove Picture").click()
+    await form.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("button", name="Edit Both")).to_be_focused()
+    found = contenders_of(visited, "twice")["Both"]
+    assert (found["svg"], found["link"]) == (None, link)
+
+
 async def test_a_contender_that_joins_a_board_of_which_all_is_shown_is_shown_too(
     visited: Visited, browser: Browser
 ) -> None:
@@ -231,23 +333,16 @@ async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, brows
     await board(visited, "painted")
     page = await opened(visited, browser, "editor", "#/boards")
     await page.page.get_by_role("button", name="Board painted").click()
-
-    async def pick(colour: str) -> None:
-        svg = f'<svg viewBox="0 0 9 9"><path fill="{colour}" d="M0 0h9v9z"/></svg>'.encode()
-        await page.page.get_by_label("Picture (SVG)").set_input_files(
-            {"name": f"{colour}.svg", "mimeType": "image/svg+xml", "buffer": svg}
-        )
-
+    field = page.page.get_by_label("Picture (SVG)")
     preview = page.page.get_by_alt_text("Preview of the picture")
     async with answered_last(page.page, "red"):
         async with page.page.expect_request(lambda one: "red" in f"{one.url} {one.post_data}"):
-            await pick("red")
-        await pick("blue")
+            await field.set_input_files(drawn("red"))
+        await field.set_input_files(drawn("blue"))
         await expect(preview).to_have_attribute("src", re.compile("blue"))
     await expect(preview).to_have_attribute("src", re.compile("blue"))
     await page.page.get_by_role("button", name="Remove Picture").click()
     await expect(preview).to_have_count(0)
-    field = page.page.get_by_label("Picture (SVG)")
     await expect(field).to_have_value("")
     await field.set_input_files({"name": "torn.svg", "mimeType": "image/svg+xml", "buffer": b"<svg"})
     await expect(page.page.get_by_role("status")).not_to_have_text("")
@@ -302,6 +397,13 @@ async def test_all_suspects_can_be_reached_and_voided_at_once(browser: Browser, 
         suspects = page.page.get_by_role("checkbox")
         await expect(suspects).to_have_count(100)
         await expect(page.page.get_by_text("Of all that were found, 7.5 are honest on average.")).to_be_visible()
+        await expect(page.page.get_by_text(re.compile(r"Last searched: \d+ \w+ \d{4}, \d\d:\d\d"))).to_be_visible()
+        await expect(page.page.get_by_text("votes like this: at most 0.1%.")).to_have_count(100)
+        most = page.page.get_by_label("Show probabilities up to")
+        await most.select_option("0.01%")
+        await expect(page.page.get_by_text("Among 9,000 votes there is nobody.")).to_be_visible()
+        await most.select_option("0.1%")
+        await expect(suspects).to_have_count(100)
         await page.page.get_by_role("button", name="More").press("Enter")
         await expect(page.page.get_by_role("checkbox", name="Voter 101, 9 votes")).to_be_focused()
         await page.page.get_by_role("button", name="Choose all").click()

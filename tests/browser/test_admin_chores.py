@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
 
-from tests.browser.admin import Keys, ask, assert_clean, opened, printed
-from tests.browser.pages import BrowserPage
+from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed
 from tests.browser.sites import Visited
 from tests.queries import CREATE_BOARD, CREATE_LIST, POST_COMMENT
 
@@ -56,6 +55,17 @@ async def test_a_season_is_imported_and_its_errors_mended(
     cards = {event["name"]: event["matches"] for event in events["nodes"]}
     assert cards["Opening night"] == [{"name": "Ada v Bo", "points": 1}, {"name": "Main", "points": 2}]
     assert [match["name"] for match in cards["Second night"]] == ["Fay v Gil", "Hal v Ida"]
+
+
+async def test_what_is_wrong_in_a_season_file_is_named_by_its_event(visited: Visited, browser: Browser) -> None:
+    """Of which it has many lines."""
+    starts = ["2031-03-01T19:00:00Z", "2031-04-01T19:00:00Z", "in spring"]
+    events = [{"name": f"Night {at}", "season": "2031", "startsAt": at, "matches": []} for at in starts]
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
+    await page.page.get_by_role("combobox", name="What").select_option("events")
+    await page.page.get_by_label("Paste a list, or a table").fill(json.dumps({"events": events}, indent=2))
+    await page.page.get_by_role("button", name="Check").click()
+    await expect(page.page.locator("section").get_by_role("listitem")).to_contain_text(["Event 3:"])
 
 
 async def test_a_beginning_that_is_no_whole_local_time_is_refused_with_its_line(
@@ -247,19 +257,6 @@ def raider(visited: Visited, user: str, comments: int) -> str:
     return str(
         ask(visited, f'{{ comment(id: "{posted["id"]}") {{ author {{ name }} }} }}')["comment"]["author"]["name"]
     )
-
-
-async def found(page: BrowserPage, name: str) -> Keys:
-    """A keyboard that has looked for a member and chosen them."""
-    keys = Keys(page)
-    await keys.to("searchbox", "Name, id or address")
-    await keys.paste(name)
-    await keys.press("Enter")
-    await page.page.get_by_role("button", name=name).wait_for()
-    await keys.to("button", name)
-    await keys.press("Enter")
-    await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
-    return keys
 
 
 async def fetched(page: Page, url: str) -> str:

@@ -13,7 +13,7 @@ from resolvers.requests.context import utc_now
 from tests.browser.admin import Keys, ask, assert_clean, double_click, opened, printed
 from tests.browser.pages import held_back
 from tests.browser.sites import Visited
-from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, RECORD_TIE_BREAK
+from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, RECORD_TIE_BREAK, SUBMIT_PREDICTION, UPDATE_MATCH
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -26,9 +26,13 @@ async def test_an_event_of_ten_matches_is_made_locked_and_scored(
     visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its card by keyboard alone; then the order, the results, and the scoring, which is taken back."""
+    new_event(visited, "Earlier night")
     page = await opened(visited, browser, "editor", "#/events", viewport={"width": 1280, "height": 900})
     keys = Keys(page)
-    await page.page.get_by_role("textbox", name="Name").focus()
+    await page.page.get_by_role("button", name="Earlier night").wait_for()
+    await keys.to("button", "A new event")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("textbox", name="Name")).to_be_focused()
     await keys.paste("Grand finals")
     await keys.press("Tab", 2)
     await page.page.keyboard.type("010520311900")  # the parts of a date go to the next by themselves
@@ -142,6 +146,53 @@ async def test_a_match_is_removed_by_the_keyboard_which_keeps_its_place(visited:
     await expect(page.page.get_by_role("button", name="Up Second")).to_be_focused()
     await page.page.get_by_role("button", name="Remove Second").press("Enter")
     await expect(page.page.get_by_role("heading", name="Quiet night")).to_be_focused()
+
+
+async def test_a_match_is_corrected_beside_somebody_else_and_keeps_its_picks(
+    visited: Visited, browser: Browser
+) -> None:
+    """A side whose line stays as it was keeps its names, although they have a sign that parts names."""
+    event = new_event(visited, "Misprinted night")
+    sides = [{"members": ["Salt & Pepper"], "champion": True}, {"members": ["Boo"]}]
+    match = visited.edit(ADD_MATCH, event=event, name="Mian", teams=sides, points=1)["match"]["id"]
+    picks = [{"match": match, "team": 1}]
+    visited.edit(SUBMIT_PREDICTION, by="fan", role="member", event=event, picks=picks)
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Misprinted night").click()
+    await page.page.get_by_role("button", name="Edit Mian").click()
+    form = page.page.locator("li.match form")
+    await expect(form.get_by_label("Name")).to_be_focused()
+    await form.get_by_label("Name").fill("Main")
+    await form.get_by_label("Points for a correct pick").fill("5")
+    await expect(form.get_by_label("Sides")).to_have_value("Salt & Pepper (c)\nBoo")
+    await form.get_by_label("Sides").fill("Salt & Pepper (c)\nThe Bs: Bo & Bea (c)")
+    visited.edit(UPDATE_MATCH, match=match, points=3, championships=["World"])
+    await form.get_by_role("button", name="Save").click()
+    await expect(form.get_by_text("Somebody else wrote: 3")).to_be_visible()
+    await expect(form.get_by_label("Titles at stake")).to_have_value("World")
+    await assert_clean(page)
+    await form.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("button", name="Edit Main")).to_be_focused()
+    lost = page.page.get_by_role("button", name="Remove Main")
+    await expect(lost).to_have_accessible_description(re.compile("its predictions are lost"))
+    query = f"""{{ event(id: "{event}") {{
+      matches {{ name points championships teams {{ name members champion }} }}
+      viewerPrediction {{ picks {{ match team }} }}
+    }} }}"""
+    with visited.client("fan", "member") as client:
+        found = client.post("/graphql", json={"query": query}).json()["data"]["event"]
+    assert found["viewerPrediction"] == {"picks": picks}
+    assert found["matches"] == [
+        {
+            "name": "Main",
+            "points": 5,
+            "championships": ["World"],
+            "teams": [
+                {"name": None, "members": ["Salt & Pepper"], "champion": True},
+                {"name": "The Bs", "members": ["Bo", "Bea"], "champion": True},
+            ],
+        }
+    ]
 
 
 async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Visited, browser: Browser) -> None:
@@ -258,6 +309,7 @@ async def test_what_a_locked_event_refuses_is_said_in_a_sentence(visited: Visite
     visited.edit(LOCK_EVENT, event=event)
     page = await opened(visited, browser, "editor", "#/events")
     await page.page.get_by_role("button", name="Shut night").click()
+    await expect(page.page.get_by_role("button", name="Edit Main")).to_have_count(0)
     await page.page.get_by_role("button", name="Remove Main").click()
     await expect(page.page.get_by_role("status")).to_contain_text("This event is locked: predictions and its card can")
 

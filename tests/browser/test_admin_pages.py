@@ -10,8 +10,8 @@ import httpx
 import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
 
-from tests.browser.admin import Keys, ask, assert_clean, opened, printed
-from tests.browser.pages import VIEWPORT, BrowserPage, held_back, new_context
+from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed
+from tests.browser.pages import VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
 from tests.queries import EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
@@ -42,7 +42,10 @@ async def test_an_editor_sees_what_happened(visited: Visited, browser: Browser, 
     await assert_clean(page)
 
 
-async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: Visited, browser: Browser) -> None:
+async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone, from the moment that the page is there; the rest at once."""
     ids = [visited.edit(POST, by=f"writer-{n}", role="member", product="shelf", language="en", body=f"No {n}.")
            ["comment"]["id"] for n in range(50)]  # fmt: skip
     visited.edit(HOLD, by="mo", role="moderator", comments=ids, status="PENDING")
@@ -51,17 +54,27 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: 
     await expect(articles.nth(49)).to_be_visible()
     before = await articles.count()
     await assert_clean(page)
-    await articles.nth(49).click()
+    await articles.nth(49).focus()
     await expect(page.page.get_by_role("button", name="Publish")).to_be_in_viewport()
     await expect(articles.nth(49).get_by_role("heading", name="wrote")).to_be_in_viewport()
     await page.page.set_viewport_size(VIEWPORT)
     await expect(page.page.get_by_role("heading", name="wrote")).to_be_in_viewport()
-    await articles.first.click()
+    await page.page.reload()
+    await expect(articles.first).to_have_class("current")
+    keys = Keys(page)
     for n in range(50):
-        await page.page.keyboard.press("1" if n % 2 else "a")
+        await keys.press("1" if n % 2 else "a")
         await expect(articles).to_have_count(before - n - 1)
-    await page.page.keyboard.press("u")
+    printed(capsys, "Fifty held comments", keys)
+    assert keys.pressed <= 55
+    await keys.press("u")
     await expect(articles).to_have_count(before - 49)
+    keys = Keys(page)
+    await keys.to("button", "Choose all")
+    await keys.press("Enter")
+    await keys.press("a")
+    await expect(page.page.get_by_role("status")).to_have_text(re.compile(r"^\d+ comments? decided\."))
+    printed(capsys, "All that wait at once", keys)
 
 
 async def test_a_moderator_decides_about_reported_comments_too(visited: Visited, browser: Browser) -> None:
@@ -447,6 +460,7 @@ async def test_an_editor_pastes_twenty_contenders_with_their_pictures(
 
 
 async def test_the_document_that_is_shown_is_the_last_one_sent(visited: Visited, browser: Browser) -> None:
+    """And does the same when it is sent again."""
     name = writer(visited, "twice")
     page = (await opened(visited, browser, "moderator", "#/members")).page
     await page.get_by_label("Name, id or address").fill(name)
@@ -456,30 +470,53 @@ async def test_the_document_that_is_shown_is_the_last_one_sent(visited: Visited,
     await page.get_by_role("button", name="Suspend", exact=True).click()
     await page.get_by_text("Show the document that was sent").click()
     await expect(page.get_by_label("Document", exact=True)).to_contain_text("mutation SuspendMember(")
+    document, variables = [await page.get_by_label(name, exact=True).inner_text() for name in ("Document", "Variables")]
     await page.get_by_role("button", name="End the suspension").click()
     await expect(page.get_by_label("Document", exact=True)).to_contain_text("mutation ReinstateMember(")
+    with visited.client("mira", "moderator") as client:
+        client.post("/graphql", json={"query": document, "variables": json.loads(variables)})
+    found = ask_admin(visited, f'{{ members(search: "{name}") {{ nodes {{ suspension {{ reason }} }} }} }}')["members"]
+    assert found["nodes"] == [{"suspension": {"reason": "Much too loud."}}]
 
 
-async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser: Browser) -> None:
+async def test_a_moderator_finds_and_suspends_a_member(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
     """And lets them write again; the journal has both, with the member's name."""
     name = writer(visited, "noisy")
     page = await opened(visited, browser, "moderator", "#/members")
-    await page.page.get_by_label("Name, id or address").fill(name)
-    await page.page.keyboard.press("Enter")
-    await page.page.get_by_role("button", name=name).click()
-    await page.page.get_by_label("Reason, which the member sees").fill("Advertising.")
+    keys = await found(page, name)
+    await keys.to("textbox", "Reason, which the member sees")
+    await keys.paste("Advertising.")
+    await keys.press("Tab")
     await page.page.get_by_label("Until, if it is to end by itself").fill("2031-05-01T19:00")
-    await page.page.get_by_role("button", name="Suspend", exact=True).press("Enter")
+    keys.pressed += 12  # the order in which its parts are typed is the machine's
+    await keys.to("button", "Suspend")
+    await keys.press("Enter")
     await expect(page.page.get_by_text("Suspended until 1 May 2031, 19:00: Advertising.")).to_be_visible()
     await expect(page.page.get_by_role("heading", name=name)).to_be_focused()  # what was pressed is gone
     await assert_clean(page)
-    await page.page.get_by_role("button", name="End the suspension").press("Enter")
+    await keys.to("button", "End the suspension")
+    await keys.press("Enter")
     await expect(page.page.get_by_label("Reason, which the member sees")).to_be_visible()
     await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
+    printed(capsys, "A member suspended, and let write again", keys)
     await page.page.get_by_role("link", name="Journal").click()
     for kind in ("member.suspended", "member.reinstated"):
         await expect(page.page.get_by_role("listitem").filter(has_text=kind).first).to_contain_text(f"{kind} {name}")
     await assert_clean(page)
+
+
+async def test_the_journal_says_that_a_command_did_it_for_a_member(visited: Visited, browser: Browser) -> None:
+    """`--as` names them, who may not have been on the pages at all."""
+    by, given = (visited.edit(UPDATE_PROFILE, by=user, role="member", name=f"The {user}")["user"]["id"]
+                 for user in ("operator", "promoted"))  # fmt: skip
+    command = ("--as", by, "member", "role", given, "--role", "editor")
+    done = await asyncio.to_thread(ringside_process, *command, **visited.service.variables)
+    assert done.returncode == 0, done.stderr
+    page = await opened(visited, browser, "moderator", "#/journal")
+    done_so = page.page.get_by_role("listitem").filter(has_text="member.rolesSet The promoted")
+    await expect(done_so).to_contain_text("The operator · a command")
 
 
 async def test_what_is_ticked_stays_ticked_while_something_else_is_done(visited: Visited, browser: Browser) -> None:
@@ -538,6 +575,37 @@ async def test_roles_that_somebody_else_has_changed_are_shown_before_they_are_se
     await until(lambda: sent == [["editor"]], "they are set as they are shown")
 
 
+async def test_an_admin_finds_a_member_by_address_and_gives_them_a_role(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone; the page says how the member signs in. Roles are given by who has signed in there."""
+    address = "boss@example.com"
+    page, name = await signed_in_with_role(visited, browser, address, "admin")
+    keys = await found(page, name, by=address)
+    await expect(page.page.get_by_text(f": {address}")).to_be_visible()
+    await keys.to("checkbox", "editor")
+    await keys.press("Space")
+    await keys.to("button", "Set roles")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("status")).to_have_text(f"The roles of {name} are set.")
+    printed(capsys, "A member found by address, and a role given", keys)
+    roles = ask_admin(visited, f'{{ members(search: "{address}") {{ nodes {{ roles }} }} }}')["members"]["nodes"]
+    assert roles == [{"roles": ["member", "editor", "admin"]}]
+
+
+async def signed_in_with_role(visited: Visited, browser: Browser, address: str, role: str) -> tuple[BrowserPage, str]:
+    """The list of members, for somebody who has signed in by email, and their name."""
+    command = ("member", "role", address, "--role", role)
+    given = await asyncio.to_thread(ringside_process, *command, **visited.service.variables)
+    assert given.returncode == 0, given.stderr
+    context = await new_context(browser, locale="en-GB", permissions=["clipboard-read", "clipboard-write"])
+    page = await context.new_page()
+    await page.goto(f"{visited.service.url}/sign-in")
+    await sign_in_by_email(visited, page, address)
+    await page.goto(f"{visited.service.url}/admin#/members")
+    return BrowserPage(page, visited.service.url), await page.locator("header p span").inner_text()
+
+
 def ask_admin(visited: Visited, query: str) -> dict[str, Any]:
     with visited.client("root", "admin") as client:
         answer = client.post("/graphql", json={"query": query}).json()
@@ -585,13 +653,28 @@ async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> 
 
 
 async def test_a_demo_signs_in_as_an_editor_with_one_click(visited: Visited, browser: Browser) -> None:
+    """Also in the explorer, for the documents that the pages show."""
     page = await opened(visited, browser, None)
     await page.page.get_by_role("button", name="Sign in as Ines Castillo, editor").click()
     await expect(page.page.get_by_role("img")).to_have_count(5)
     await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
     await assert_clean(page)
+    await page.page.get_by_role("link", name="Words").click()
+    await page.page.get_by_label("Name of a new list").fill("A demo's list")
+    await page.page.keyboard.press("Enter")
+    await page.page.get_by_text("Show the document that was sent").click()
+    async with page.page.context.expect_page() as tab:
+        await page.page.get_by_role("link", name="open the explorer").click()
+    explorer = ExplorerPage(await tab.value, visited.service.url)
+    await explorer.know_language()
+    await explorer.write(explorer.query, "{ viewer { name")
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text('"name": "Ines Castillo"')
+    await expect(explorer.page.get_by_label("Signed in as").locator("option:checked")).to_have_text("Ines Castillo")
     await page.page.get_by_role("button", name="Sign out").click()
     await expect(page.page.get_by_text("These pages are for moderators")).to_be_visible()
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text('"viewer": null')
 
 
 async def copied(page: Page, begins: str) -> str:
@@ -611,15 +694,8 @@ async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, bro
     """
     address = "mod@example.com"
     name = writer(visited, "loud")
-    given = await asyncio.to_thread(
-        ringside_process, "member", "role", address, "--role", "moderator", **visited.service.variables
-    )
-    assert given.returncode == 0, given.stderr
-    context = await new_context(browser, locale="en-GB", permissions=["clipboard-read", "clipboard-write"])
-    page = await context.new_page()
-    await page.goto(f"{visited.service.url}/sign-in")
-    await sign_in_by_email(visited, page, address)
-    await page.goto(f"{visited.service.url}/admin#/members")
+    page = (await signed_in_with_role(visited, browser, address, "moderator"))[0].page
+    context = page.context
     await page.get_by_label("Name, id or address").fill(name)
     await page.keyboard.press("Enter")
     await page.get_by_role("button", name=name).click()

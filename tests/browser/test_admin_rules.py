@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.admin import assert_clean, double_click, opened
+from tests.browser.admin import Keys, assert_clean, double_click, opened, printed
 from tests.browser.pages import answered_last, held_back
 from tests.browser.sites import Visited
 from tests.queries import POST_COMMENT, mutation
@@ -20,25 +20,34 @@ ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id }")
 SET_RULES = mutation("setHoldRules", "HoldRulesSet", "rules { revision }")
 
 
-async def test_rules_are_tried_on_the_latest_comments_and_then_saved(visited: Visited, browser: Browser) -> None:
-    """A rule without a condition is refused at its field; what is held afterwards names the rule."""
+async def test_rules_are_tried_on_the_latest_comments_and_then_saved(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone. One without a condition is refused at its field; what is held afterwards names the rule."""
     say(visited, "Resale tickets here.")
     page = await opened(visited, browser, "admin", "#/rules")
-    await page.page.get_by_role("button", name="Add a rule").click()
+    keys = Keys(page)
+    await keys.to("button", "Add a rule")
+    await keys.press("Enter")
     name = page.page.get_by_label("Name", exact=True)
     await expect(name).to_be_focused()
-    await name.fill("<b>Tickets</b>")
-    await page.page.get_by_role("button", name="Save the rules").click()
+    await keys.paste("<b>Tickets</b>")
+    await keys.to("button", "Save the rules")
+    await keys.press("Enter")
     await expect(page.page.locator("p.error")).to_be_visible()
     await expect(name).to_be_focused()
     await assert_clean(page)
-    await page.page.get_by_label("Has one of these words").fill("resale, scalping")
-    await page.page.get_by_role("button", name="Try on the latest comments").click()
+    await keys.to("textbox", "Has one of these words")
+    await keys.paste("resale, scalping")
+    await keys.to("button", "Try on the latest comments")
+    await keys.press("Enter")
     await expect(page.page.get_by_role("heading", name="of the latest 500 comments would wait")).to_be_visible()
     await expect(page.page.locator("article")).to_contain_text(["Resale tickets here."])
     await assert_clean(page)
-    await page.page.get_by_role("button", name="Save the rules").click()
+    await keys.to("button", "Save the rules")
+    await keys.press("Enter")
     await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    printed(capsys, "Rules mended, tried and saved", keys)
     say(visited, "More resale.")
     await page.page.get_by_role("link", name="Held and reported").click()
     held = page.page.locator("article").filter(has_text="More resale.")
@@ -153,29 +162,41 @@ async def test_a_moderator_tries_rules_and_does_not_save_them(visited: Visited, 
     await expect(page.page.get_by_role("button", name="Save the rules")).to_have_count(0)
 
 
-async def test_a_webhook_is_added_told_again_and_removed(visited: Visited, browser: Browser) -> None:
-    """Its secret is shown once; an address that may not be told anything is refused at its field."""
+async def test_a_webhook_is_added_told_again_and_removed(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone. Its secret is shown once; an address that may not be told anything is refused at its field."""
     page = await opened(visited, browser, "admin", "#/webhooks")
+    keys = Keys(page)
+    await keys.to("textbox", "Address")
+    await keys.paste("https://127.0.0.1/")
+    await keys.press("Enter")
     url = page.page.get_by_label("Address")
-    await url.fill("https://127.0.0.1/")
-    await page.page.get_by_role("button", name="Create").click()
     await expect(url).to_have_attribute("aria-invalid", "true")
-    await url.fill("https://hooks.example.com/ringside")
-    await page.page.get_by_label("Kinds").fill("comment.posted")
-    await page.page.get_by_role("button", name="Create").click()
+    await expect(url).to_be_focused()
+    await keys.press("ControlOrMeta+A")
+    await keys.paste("https://hooks.example.com/ringside")
+    await keys.to("textbox", "Kinds")
+    await keys.paste("comment.posted")
+    await keys.press("Enter")
     await expect(page.page.get_by_label("Secret", exact=True)).to_have_text(re.compile("^whsec_"))
     first = await page.page.get_by_label("Secret", exact=True).inner_text()
     await assert_clean(page)
-    await page.page.get_by_role("button", name="Give it a new secret").click()
+    await keys.to("button", "Give it a new secret")
+    await keys.press("Enter")
     await expect(page.page.get_by_label("Secret", exact=True)).not_to_have_text(first)
     say(visited, "Tell them.")
     since = iso(utc_now() - timedelta(hours=2))[:16]
     await page.page.get_by_label("What happened since").fill(since)
-    await page.page.get_by_role("button", name="Tell it again").click()
+    keys.pressed += 12  # the order in which its parts are typed is the machine's
+    await keys.to("button", "Tell it again")
+    await keys.press("Enter")
     await expect(page.page.locator("section li").filter(has_text="comment.posted").first).to_contain_text("attempt")
     await assert_clean(page)
-    await page.page.get_by_role("button", name="Remove").press("Enter")
+    await keys.to("button", "Remove https://hooks.example.com/ringside")
+    await keys.press("Enter")
     await expect(page.page.get_by_role("status")).to_contain_text("is told nothing any more")
+    printed(capsys, "A webhook added, told again and removed", keys)
     await expect(page.page.get_by_role("heading", name="Webhooks")).to_be_focused(timeout=10_000)
     await expect(page.page.get_by_role("button", name="hooks.example.com")).to_have_count(0)
 

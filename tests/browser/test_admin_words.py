@@ -85,15 +85,20 @@ async def test_a_list_of_twenty_words_is_made_from_nothing(
 
 
 async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browser: Browser) -> None:
-    """By a first line that names columns; a refusal of the whole text stands at it; lines count as they were typed."""
+    """By a first line that names columns; a refusal of the whole text stands at it; lines count as they were typed.
+
+    A check shows where a line's word ends: there may be commas on both sides.
+    """
     list_id, _ = word_list(visited, "Lines and tables")
     page = await chosen(visited, browser, "Lines and tables")
     await page.page.get_by_role("button", name="Add many").click()
     text = page.page.get_by_role("textbox", name="Paste a list, or a table")
     add = page.page.get_by_role("button", name="Add", exact=True)
-    await text.fill('Semester, term\nZitat; a "quotation", of others\nUnwort\nHaus\thouse')
+    await text.fill('Semester, term\nZitat; a "quotation", of others\nUnwort\nHaus\thouse\nto run, to hurry = laufen')
+    await page.page.get_by_role("button", name="Check").click()
+    await expect(page.page.get_by_role("listitem").filter(has_text="to run, to hurry · laufen")).to_be_visible()
     await add.click()
-    await expect(page.page.get_by_text("3 were added.").last).to_be_visible()
+    await expect(page.page.get_by_text("4 were added.").last).to_be_visible()
     await expect(page.page.get_by_text("Line 3:")).to_be_visible()
     await text.fill('definition;term\n"a tree; a plant";Baum\n\n;Leer')
     await add.click()
@@ -109,6 +114,7 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
         "Semester": "term",
         "Zitat": 'a "quotation", of others',
         "Haus": "house",
+        "to run, to hurry": "laufen",
         "Baum": "a tree; a plant",
     }
 
@@ -317,27 +323,41 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await expect(page.page.get_by_role("button", name=HOSTILE)).to_have_count(0)
 
 
-async def test_a_private_list_is_filled_and_then_published(visited: Visited, browser: Browser) -> None:
-    """With a Chinese word, whose spellings and pinyin are corrected later."""
+async def test_a_private_list_is_filled_and_then_published(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone, with a Chinese word, whose spellings and pinyin are corrected later."""
     page = await opened(visited, browser, "editor", "#/words")
-    await page.page.get_by_label("Name of a new list").fill("Drafted words")
-    await page.page.get_by_label("Everybody may read it").uncheck()
-    await page.page.get_by_role("button", name="Create").click()
+    keys = Keys(page)
+    await keys.to("textbox", "Name of a new list")
+    await keys.paste("Drafted words")
+    await keys.to("checkbox", "Everybody may read it")
+    await keys.press("Space")
+    await keys.to("button", "Create")
+    await keys.press("Enter")
     await expect(page.page.get_by_text("Only you see it.")).to_be_visible()
-    await page.page.get_by_label("Chinese, with pinyin").check()
-    await page.page.locator("#new-word-simplified").fill("词")
-    await page.page.locator("#new-word-pinyin").fill("ci")
-    await page.page.locator("#new-word-definition").fill("word")
-    await page.page.get_by_role("button", name="Add", exact=True).click()
-    await page.page.get_by_role("button", name="Edit 词", exact=True).click()
-    await page.page.locator("#word-edit-traditional").fill("詞")
-    await page.page.locator("#word-edit-pinyin").fill("cí")
-    await page.page.keyboard.press("Enter")
+    await keys.to("checkbox", "Chinese, with pinyin")
+    await keys.press("Space")
+    for name, text in (("Simplified characters", "词"), ("Pinyin", "ci"), ("Meaning", "word")):
+        await keys.to("textbox", name)
+        await keys.paste(text)
+    await keys.press("Enter")
+    await keys.to("button", "Edit 词")
+    await keys.press("Enter")
+    await expect(page.page.locator("#word-edit-simplified")).to_be_focused()
+    for text in ("詞", "cí"):
+        await keys.press("Tab")
+        await keys.press("ControlOrMeta+A")
+        await keys.paste(text)
+    await keys.press("Enter")
     await expect(page.page.get_by_text("词 · 詞 · cí · word").last).to_be_visible()
     await assert_clean(page)
-    await page.page.get_by_label("Publish it").check()
-    await page.page.get_by_role("button", name="Save").click()
+    await keys.to("checkbox", "Publish it: everybody may read it then")
+    await keys.press("Space")
+    await keys.to("button", "Save")
+    await keys.press("Enter")
     await expect(page.page.get_by_role("button", name="Add many")).to_be_visible()
+    printed(capsys, "A private list filled and published", keys)
     lists = ask(visited, "{ wordLists(first: 100) { nodes { id name } } }")["wordLists"]["nodes"]
     (drafted,) = [each["id"] for each in lists if each["name"] == "Drafted words"]
     words = ask(visited, f'{{ wordList(id: "{drafted}") {{ words {{ nodes {{ pinyin traditional }} }} }} }}')

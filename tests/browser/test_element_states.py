@@ -16,7 +16,7 @@ from playwright.async_api import Browser, WebSocket, WebSocketRoute, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.pages import VIEWPORT, BrowserPage, answered_last, held_back, new_context
+from tests.browser.pages import RECORD_SHIFTS, VIEWPORT, BrowserPage, answered_last, held_back, new_context
 from tests.browser.sites import END_SESSION, Site, Visited, running_site, visited_demo
 from tests.leagues import CREATE_LEAGUE
 from tests.mail_server import Mailbox, mail_server_beside
@@ -892,7 +892,7 @@ async def test_a_board_that_closes_while_it_is_looked_at_says_so(visited: Visite
 async def test_an_event_locks_by_the_services_clock_and_shows_results_and_points_as_they_come(
     visited: Visited, browser: Browser
 ) -> None:
-    """Without a reload: the lock, the winner, how many picked whom, and the member's own points."""
+    """Without a reload: the lock, the winner, how many picked whom, and the member's own points. Nothing moves."""
     event, matches = new_event(visited, "Locking", starts=timedelta(days=400))
     async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="di-abara") as page:
         element = page.page.locator("ringside-event")
@@ -900,6 +900,7 @@ async def test_an_event_locks_by_the_services_clock_and_shows_results_and_points
         await pick_all(page)
         await element.get_by_role("button", name="Save picks").click()
         await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+        await page.page.evaluate(RECORD_SHIFTS)
         visited.edit(UPDATE_EVENT, event=event, startsAt=iso(utc_now() + timedelta(seconds=2)))
         await expect(element.locator(".state")).to_have_text("Locked")
         await expect(element.get_by_role("radio").first).to_be_disabled()
@@ -909,11 +910,13 @@ async def test_an_event_locks_by_the_services_clock_and_shows_results_and_points
         await expect(element.get_by_text("Not this time.")).to_have_count(0)  # nobody lost
         for match in matches:
             visited.edit(RECORD_RESULT, match=match, winner=0, outcome="WON")
-        await expect(element.get_by_text("Winner")).to_have_count(2)
+        await expect(element.get_by_text("Winner", exact=True)).to_have_count(2)
         visited.edit(SCORE_EVENT, event=event)
         await expect(element.locator(".points")).to_contain_text("2 points")
         await expect(element.get_by_text("You were right.")).to_have_count(2)
-        await expect(element.locator(".share").first).to_contain_text("100%")
+        await expect(element.locator(".end").first).to_contain_text("100%")
+        # The state's own word stands in the middle of its place.
+        assert await page.page.evaluate("shifts.filter(([value]) => value > 1e-4)") == []
         assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
 
 

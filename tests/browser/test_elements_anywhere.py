@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.pages import BrowserPage
+from tests.browser.pages import RECORD_SHIFTS, BrowserPage
 from tests.browser.sites import Visited
 from tests.command import ROOT
 from tests.queries import ADD_CONTENDER, ADD_WORDS, CREATE_BOARD, CREATE_EVENT, CREATE_LIST, POST_COMMENT
@@ -40,11 +40,6 @@ LOOKS = """() => {
     return names.map((name) => `${one.localName}.${one.className} ${name}: ${style.getPropertyValue(name)}`);
   });
 }"""
-SHIFTS = """globalThis.shifts = [];
-new PerformanceObserver((list) => list.getEntries().forEach(({ value, sources, startTime }) =>
-  shifts.push([value, startTime, ...sources.map(({ previousRect: { x, y }, currentRect: now }) =>
-    `${x},${y} ${now.width}x${now.height} to ${now.x},${now.y}`)])))
-  .observe({ type: 'layout-shift' });"""
 
 
 async def shown(page: BrowserPage, *names: str) -> None:
@@ -535,7 +530,7 @@ async def test_live_updates_move_nothing_that_is_being_read(visited: Visited, br
     async with visited.page(browser, body, viewport={"width": 1280, "height": 6000}) as page:
         await shown(page, "board", "event", "standings", "word", "comments")
         await expect(page.page.locator("ringside-board .live")).to_have_text("live")
-        await page.page.evaluate(SHIFTS)
+        await page.page.evaluate(RECORD_SHIFTS)
         votes = await page.page.locator("ringside-board tbody").inner_text()
         async with visited.page(browser, "<ringside-board></ringside-board>") as other:
             for seen in range(1, 6):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 from uuid import uuid4
 
 import pytest
@@ -171,6 +172,17 @@ async def test_the_listed_editor_may_edit(explorer: ExplorerPage) -> None:
         "Refused",
         "BoardCreated",
     ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_nobody_is_kept_out_by_the_page(
+    browser: Browser, service: Service, scheme: Literal["light", "dark"]
+) -> None:
+    """But by GraphiQL's own tabs, with buttons in them, and the colours of its editors."""
+    context = await new_context(browser, viewport=VIEWPORT, color_scheme=scheme)
+    explorer = ExplorerPage(await context.new_page(), service.url)
+    await explorer.open()
+    assert await explorer.barriers("nested-interactive", beside=".monaco-editor") == []
 
 
 async def test_the_panes_stack_on_a_narrow_screen(explorer: ExplorerPage) -> None:

@@ -9,6 +9,7 @@ from playwright.async_api import Browser, expect
 from tests.browser.admin import ask
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
+from tests.leagues import CREATE_LEAGUE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -94,6 +95,21 @@ async def test_the_standings_are_those_of_the_latest_season(visited: Visited, br
     async with visited.page(browser, body) as page:
         headings = page.page.get_by_role("heading", name="Standings")
         await expect(headings).to_have_text([f"Standings {latest}", "Standings 1999"])
+
+
+async def test_a_visitor_s_first_paint_needs_no_preflight(visited: Visited, browser: Browser) -> None:
+    """Each request is a simple one: the latest season brings its standings; a league and the last event come next."""
+    given = {"name": "Open", "season": "2026", "entry": "OPEN"}
+    league = visited.edit(CREATE_LEAGUE, by="captain", role="member", **given)["league"]["id"]
+    for body, shown, requests in (
+        ("<ringside-standings></ringside-standings>", "table", 1),
+        (f'<ringside-standings league="{league}"></ringside-standings>', "text=Nobody has points yet", 2),
+        ('<ringside-event season="1999"></ringside-event>', "text=No event is coming up", 2),
+    ):
+        async with visited.page(browser, body) as page:
+            await expect(page.page.locator(shown)).to_be_visible()
+            asked = [url.removeprefix(visited.service.url) for url in page.requests if "/graphql" in url]
+            assert [url.split("=")[0] for url in asked] == ["/graphql?documentId"] * requests, body
 
 
 async def test_what_does_not_exist_is_said(visited: Visited, browser: Browser) -> None:

@@ -14,8 +14,8 @@ from tests.dearest.documents import LARGEST, Document, Schema, Sizes, Step, Temp
 from tests.dearest.growing import ORDERS, Growing
 from tests.dearest.values import Ids, Kind
 
-PAGES = 900
-"""The most CPU that a document may take, in pages of the leaderboard: 600 of the running service, whose HTTP, which is
+PAGES = 600
+"""The most CPU that a document may take, in pages of the leaderboard: 400 of the running service, whose HTTP, which is
 not measured here, takes a third of a page's time."""
 PARTS = 5
 LISTS = (LARGEST.entries, 500, 100, 50, 20, 1)

@@ -1,5 +1,7 @@
 """A site with the demo's data, an object of every kind and state, and a hundred of each that visitors see."""
 
+from datetime import timedelta
+
 from graphql import get_named_type
 
 from resolvers.pickem.cache import league_id
@@ -13,10 +15,13 @@ from tests.authorisation.world import World
 from tests.client import Client
 from tests.dearest.documents import Schema, Sizes, Template, templates
 from tests.dearest.values import Ids, Kind
+from tests.vocabulary import some_words, today
 
 HUNDRED = 100
 LEAGUES_EACH = 40
 """Of the author; a member may have fifty."""
+DAYS = 31
+"""On which the author has taken a quiz."""
 _ROUNDS = 2
 _PAGES = Sizes(entries=20, outer=20, page=50)
 
@@ -31,8 +36,15 @@ async def fill(visitor: Client, schema: Schema) -> Ids:
     for number in range(HUNDRED):
         slug = f"board-{number}"
         ids.note(await world.do(Viewer.EDITOR, "createBoard", "BoardCreated board { id }", slug=slug, title=slug))
-        ids.note(await world.do(Viewer.EDITOR, "createWordList", "WordListCreated list { id }", name=slug, public=True))
+        added = {"board": slug, "name": slug}
+        ids.note(await world.do(Viewer.EDITOR, "addContender", "ContenderAdded contender { id }", **added))
+        made = await world.do(Viewer.EDITOR, "createWordList", "WordListCreated list { id }", name=slug, public=True)
+        await world.do(Viewer.EDITOR, "addWords", "WordsAdded list { id }", list=made["id"], words=some_words(1))
+        ids.note(made)
         ids.note(await world.event())
+    for day in range(DAYS):
+        quiz = {"correct": 1, "total": 1, "on": str(today() - timedelta(days=day))}
+        await world.do(Viewer.AUTHOR, "recordQuiz", "QuizRecorded result { id }", list=made["id"], **quiz)
     for _ in range(LEAGUES_EACH):
         ids.note(await world.league())
     ids.note(list(world.ids.values()))

@@ -101,18 +101,17 @@ class Values:
         type_ = get_named_type(definition.args[name].type)
         if isinstance(type_, GraphQLEnumType):
             return next(iter(type_.values))
-        today = datetime.now(UTC).date()
+        number = next(self._numbers)
         if type_.name in ("Boolean", "Int", "Float", "Date", "DateTime"):
-            day = str(today - timedelta(days=365) if name == "from" else today)
+            day = datetime.now(UTC).date() - timedelta(days=number + (365 if name == "from" else 0))
             of_type = {
                 "Boolean": True,
-                "Int": next(self._numbers) % 5 + 1,
+                "Int": number % 5 + 1,
                 "Float": 0.05,
-                "Date": day,
+                "Date": str(day),
                 "DateTime": f"{day}T00:00:00Z",
             }
             return of_type[type_.name]
-        number = next(self._numbers)
         if type_.name == "HoldRuleInput":  # what asks for most: how much the author of each comment has posted
             return {"name": f"rule {number}", "firstComments": 100, "perHour": 100}
         kind = list(Kind)[number % 3] if self._kind is Kind.MIXED else self._kind

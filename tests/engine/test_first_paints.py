@@ -21,6 +21,8 @@ FIRST: dict[str, dict[str, Any]] = {
     "Comments": {"product": "ringside-tee", "languages": [], "ratings": [], "after": None},
     "NextEvent": {"season": None},
     "LatestSeason": {},
+    "LatestEvents": {"after": None},
+    "Standings": {"season": "2026", "after": None},
     "Words": {},
     "Viewer": {},
 }
@@ -53,6 +55,7 @@ async def test_a_first_paint_is_one_simple_request_and_few_dependent_calls(
         assert response.headers["access-control-allow-origin"] == site
     board = calls.pop("Board")
     assert board <= 3  # its settings, its counters, and the pictures of those who lead
+    assert calls.pop("LatestSeason") <= 3  # which one it is, its page, and ranks and names
     assert calls.pop("Comments") <= 3  # the page, replies and authors, and the names of those who replied
     assert all(number <= 2 for number in calls.values()), calls
 

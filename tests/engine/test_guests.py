@@ -17,7 +17,7 @@ from graphql import (
     is_required_input_field,
 )
 
-from datastore.dynamo import Table
+from datastore.dynamo import Table, iso
 from datastore.members.sessions import LONGEST
 from datastore.people.identities import SignInMethod, of_address
 from datastore.people.profiles import read_profile
@@ -31,7 +31,7 @@ from tests.client import Client, serving
 from tests.command import on_table, ringside
 from tests.confirmations import ADA, MailingService, mailing
 from tests.erasing import EXPORT
-from tests.queries import CAST_VOTE, DRAW_MATCHUP, POST_COMMENT, SUSPEND, UPDATE_PROFILE, mutation
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, POST_COMMENT, SUSPEND, UPDATE_BOARD, UPDATE_PROFILE, mutation
 from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, signed_in
 from tests.voting import add_contenders, editor
 
@@ -200,6 +200,7 @@ async def test_a_guest_who_writes_nothing_ends_and_one_who_writes_stays(mail: Ma
         last = (mail.clock() + LONGEST).timestamp()
         assert await times_to_live(table, user) == {"IDENTITY": int(last), "PROFILE": int(last)}
         await guest.ask('mutation { createWordList(input: { name: "Mine" }) { __typename } }')
+        await guest.ask("mutation { drawMatchup(input: {}) { __typename } }")  # as the board's element does by itself
         assert len(await times_to_live(table, user)) == 2
         if write is not None:
             answer = await write(guest)
@@ -266,6 +267,19 @@ async def test_a_guest_who_gives_an_address_on_another_process_is_not_taken_for_
         code = await asked(mail, ADA, guest)
         await guest.ask(ADD, input={"request": code["request"], "code": code["code"]})
         assert (await theirs.ask(UPDATE_PROFILE, input={"name": "Anna"}))["user"]["name"] == "Anna"
+
+
+async def test_who_was_a_guest_in_time_and_gave_an_address_later_has_joined_later(mail: MailingService) -> None:
+    """Names are made at will: they are no accounts to be kept for a vote that has begun."""
+    await add_contenders(mail.client, "a", "b", "c")
+    guest = await a_guest(mail)
+    board = {"slug": "main", "electorate": "MEMBERS", "membersSince": iso(mail.clock())}
+    await editor(mail.client).ask(UPDATE_BOARD, input=board)
+    assert await guest.code(DRAW_MATCHUP) == "NOT_SIGNED_IN"
+    code = await asked(mail, ADA, guest)
+    await guest.ask(ADD, input={"request": code["request"], "code": code["code"]})
+    assert await guest.code(DRAW_MATCHUP) == "NOT_ALLOWED"
+    assert (await guest.ask("{ viewer { joinedAt } }"))["joinedAt"] > board["membersSince"]
 
 
 async def test_a_guest_s_first_comment_brings_back_no_name_that_they_have_changed(mail: MailingService) -> None:

@@ -158,7 +158,7 @@ async def test_what_was_refused_leaves_nothing(one_client: Client) -> None:
 
 
 async def test_votes_are_recorded_when_they_are_voided(client: Client) -> None:
-    """Casting one is recorded only for a webhook that wants votes."""
+    """Casting one is recorded only for a webhook that wants votes. Admins see the voter there, moderators the board."""
     editor = client.member("eve", Role.ADMIN)
     await add_contenders(editor, "A", "B")
     ada = client.member("ada")
@@ -167,7 +167,14 @@ async def test_votes_are_recorded_when_they_are_voided(client: Client) -> None:
     assert set(await kinds(editor)) == {"contender.added"}
     await editor.ask(VOID_VOTER, input={"voter": ballot["voter"]})
     [voided, *_] = await pages(editor, JOURNAL)
-    assert (voided["kind"], voided["actor"]) == ("vote.voided", node_id("User", "eve"))
+    vote = node_id("Vote", f"main:1:{ballot['voter']}")
+    assert (voided["kind"], voided["actor"], voided["object"]) == ("vote.voided", node_id("User", "eve"), vote)
+    max_ = client.member("max", Role.MODERATOR)
+    [shown, *_] = (await max_.ask(NAMED))["nodes"]
+    assert (shown["kind"], shown["objectNode"]) == ("vote.voided", {"__typename": "Board", "title": "Main"})
+    assert (await pages(max_, JOURNAL))[0]["object"] == node_id("Board", "main")
+    refused = await max_.answer(JOURNAL, object=vote)
+    assert refused["errors"][0]["extensions"]["code"] == "NOT_ALLOWED"
 
 
 async def test_a_journal_that_is_off_writes_nothing(one_table: Table, settings: Settings) -> None:

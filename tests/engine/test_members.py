@@ -296,7 +296,10 @@ async def command(*arguments: str) -> str:
 
 async def test_the_first_admin_is_made_by_a_command(at_table: Client) -> None:
     """An address that nobody signs in by gets a member."""
-    assert "has the roles admin" in await command("role", "ada@example.com", "--role", "admin")
+    told = await command("role", "ada@example.com", "--role", "admin")
+    assert "Nobody has signed in by ada@example.com yet" in told
+    assert "has the roles admin" in told
+    assert "Nobody has signed in" not in await command("role", "ada@example.com", "--role", "admin")
     table = at_table.services.table
     identity = next(iter((await read_identities(table, [of_address("Ada@example.com").key])).values()))
     await at_table.services.get(Suspensions).refresh()

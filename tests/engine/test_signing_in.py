@@ -94,6 +94,16 @@ async def test_a_link_that_was_used_changes_nothing(mail: MailingService) -> Non
     assert await mail.client.services.get(Members).find(of_address(ADA)) is None
 
 
+async def test_a_code_that_adds_one_s_own_address_is_used_up(mail: MailingService) -> None:
+    """Whoever sees the email afterwards signs in by neither the digits nor the link."""
+    ada = bearer(mail, (await signed_in(mail, ADA))["token"])
+    code = await asked(mail, ADA, ada)
+    digits = {"request": code["request"], "code": code["code"]}
+    assert "user" in await ada.ask(ADD, input=digits)
+    assert await mail.client.code(SIGN_IN, input=digits) == "TOKEN_SPENT"
+    assert await mail.client.code(SIGN_IN, input={"token": code["link"]}) == "TOKEN_SPENT"
+
+
 async def test_a_removed_address_begins_no_session_on_any_process(mail: MailingService) -> None:
     """Also where it was just used, and its removal is not known: who has the mailbox would be the member for months."""
     ada = bearer(mail, (await signed_in(mail, ADA))["token"])

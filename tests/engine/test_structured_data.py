@@ -1,13 +1,19 @@
 """What search engines read of a product's ratings, at /products/<id>.jsonld."""
 
+import asyncio
 import json
+from collections.abc import Awaitable
 
 import pytest
 
 from datastore.dynamo import Table
+from datastore.dynamo.budgets import CALLS_AT_ONCE
+from datastore.dynamo.transport.connections import SERVICE, Callers
+from datastore.people.profiles import PROFILE
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.comments import post
+from tests.waiting import until
 
 
 async def test_search_engines_read_a_product_s_ratings(one_client: Client) -> None:
@@ -55,3 +61,27 @@ async def test_no_cache_keeps_that_the_service_is_busy(one_table: Table, setting
         assert (busy.status_code, busy.headers["retry-after"], busy.headers["cache-control"]) == (503, "1", "no-store")
         unrated = await client.http.get("/products/p.jsonld")
         assert (unrated.status_code, unrated.headers["cache-control"]) == (404, "public, max-age=60")
+
+
+async def test_ratings_take_turns_at_the_table_as_their_network_and_hold_up_nothing_of_the_service(
+    one_client: Client,
+) -> None:
+    """However many of them wait, the service's own call is sent at one of the next turns."""
+    queue, ended = one_client.services.table.client._queue, list[str]()
+    busy = [await queue.take_turn(Callers(SERVICE)) for _ in range(CALLS_AT_ONCE)]
+
+    async def noted(name: str, work: Awaitable[object]) -> None:
+        await work
+        ended.append(name)
+
+    gets = [noted("get", one_client.http.get(f"/products/p{number}.jsonld")) for number in range(20)]
+    tasks = [asyncio.create_task(get) for get in gets]
+    await until(lambda: queue._entries >= len(gets), "all of them wait")
+    own = one_client.services.table.get(PROFILE.at(user="ada"))
+    tasks.append(asyncio.create_task(noted("own", own)))
+    await asyncio.sleep(0)
+    queue.end_turn(busy.pop())
+    await asyncio.gather(*tasks)
+    for caller in busy:
+        queue.end_turn(caller)
+    assert ended.index("own") < len(gets) // 2

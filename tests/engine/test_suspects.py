@@ -7,7 +7,8 @@ from typing import Any
 
 from datastore.dynamo import Table
 from resolvers.requests.context import Role, utc_now
-from resolvers.values.node_ids import node_id
+from resolvers.values.node_ids import node_id, parse_node_id
+from resolvers.voting.suspect_search import by_voter
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -52,7 +53,7 @@ async def test_a_voter_who_always_clicks_left_is_a_suspect(client: Client) -> No
     for verdict in ("LEFT", "RIGHT", "TIE", "SKIP"):
         await vote(client.member("ada"), verdict)
     await settle_votes(client)
-    assert (await sought(client))["message"] == "Votes seen: 33. Voters to look at: 2."
+    assert (await sought(client))["message"] == "Votes seen: 33. Voters to look at: 1."
     answer = await found(client, 0.01)
     [suspect] = answer["nodes"]
     assert answer["votesSeen"] == 33
@@ -71,6 +72,7 @@ async def test_a_voter_who_always_clicks_left_is_a_suspect(client: Client) -> No
     told = (await client.member("mod", Role.MODERATOR).ask(JOURNAL))["nodes"]
     searches = [(each["actor"], each["object"]) for each in told if each["kind"] == "suspects.sought"]
     assert searches == [(node_id("User", "editor"), node_id("Board", "main"))] * 2
+    assert not any("bot" in parse_node_id(each["object"])[1] for each in told)
 
 
 async def test_a_board_without_contenders_has_no_suspects(client: Client) -> None:
@@ -104,7 +106,7 @@ async def test_a_group_is_told_by_the_contender_it_votes_for(client: Client) -> 
     assert "A group seems to vote for contender 4: rank 1, " in message
     assert "voter" not in message.split("A group")[1]
     reasons = [reason for each in (await found(client))["nodes"] for reason in each["reasons"]]
-    assert any("votes went the way of a group that votes for one contender." in reason for reason in reasons)
+    assert any("with a contender that a group votes for were votes for it." in reason for reason in reasons)
     assert not any("contender 4" in reason for reason in reasons)
 
 
@@ -158,6 +160,17 @@ async def test_a_suspect_s_votes_are_voided_with_those_of_their_addresses(client
     assert voided["votesRemoved"] == 30
     refused = await editor(client).ask(VOID_VOTER, input={"voter": f"suspect.{'0' * 32}"})
     assert (refused["code"], refused["path"]) == ("NOT_FOUND", ["input", "voter"])
+
+
+async def test_a_search_knows_no_address_that_has_expired(one_client: Client) -> None:
+    """Although the engine has not removed it yet."""
+    await add_contenders(one_client, "a", "b")
+    await vote(one_client.member("ada"))
+    for days, known in ((7, 1), (9, 0)):
+        [(_, networks)] = [
+            each async for each in by_voter(one_client.services.table, "main", utc_now() + timedelta(days))
+        ]
+        assert len(networks) == known
 
 
 async def test_a_search_of_a_month_ago_shows_nothing(client: Client) -> None:

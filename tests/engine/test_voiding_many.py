@@ -149,8 +149,10 @@ async def test_a_job_that_voids_the_same_votes_at_the_same_time_cannot_bring_the
     assert (await client.ask(BOARD))["board"]["votes"] == 9
 
 
-@pytest.mark.parametrize("voidings", [1, 2])
-async def test_what_is_being_restored_is_not_voided_at_the_same_time(client: Client, voidings: int) -> None:
+@pytest.mark.parametrize(("voidings", "others"), [(1, []), (2, []), (1, ["bob"])])
+async def test_what_is_being_restored_is_not_voided_at_the_same_time(
+    client: Client, voidings: int, others: list[str]
+) -> None:
     """The voiding would pass over what is void still, and the restoring would bring it back afterwards."""
     await voted(client)
     job = await void(client, "ada")
@@ -160,11 +162,26 @@ async def test_what_is_being_restored_is_not_voided_at_the_same_time(client: Cli
         await ended(editor(client), await void(client, "ada"))
     client.services.get(JobRunner).start({})  # nobody works on what begins now
     restoring = await restore(client, job)
-    refused = await editor(client).ask(VOID, input={"board": "main", "voters": ["ada"]})
+    refused = await editor(client).ask(VOID, input={"board": "main", "voters": ["ada", *others]})
     assert (refused["code"], refused["path"]) == ("CONFLICT", ["input", "voters"])
     client.services.get(JobRunner).start(JOB_KINDS)
     await ended(editor(client), restoring)
-    assert (await ended(editor(client), await void(client, "ada")))["message"] == "Votes voided: 3."
+    voided = f"Votes voided: {3 * (1 + len(others))}."
+    assert (await ended(editor(client), await void(client, "ada", *others)))["message"] == voided
+
+
+async def test_what_is_being_voided_with_others_is_not_restored_at_the_same_time(client: Client) -> None:
+    """The restoring of one voter would bring back what the voiding of two has passed over."""
+    await voted(client)
+    job = await void(client, "ada")
+    await ended(editor(client), job)
+    client.services.get(JobRunner).start({})  # nobody works on what begins now
+    voiding = await void(client, "ada", "bob")
+    refused = await editor(client).ask(RESTORE, input={"job": job})
+    assert (refused["code"], refused["path"]) == ("CONFLICT", ["input", "job"])
+    client.services.get(JobRunner).start(JOB_KINDS)
+    await ended(editor(client), voiding)
+    assert (await ended(editor(client), await restore(client, job)))["message"] == "Votes restored: 3."
 
 
 async def test_a_repeat_that_was_answered_with_an_earlier_job_voids_nothing_cast_since(client: Client) -> None:

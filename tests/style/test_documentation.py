@@ -87,6 +87,29 @@ def test_every_page_of_the_guide_is_in_its_menu() -> None:
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f'"{page.name}"' not in config] == []
 
 
+def test_the_accents_of_the_guide_can_be_read_in_both_colour_schemes() -> None:
+    """On the theme's backgrounds, and on a tenth of its own accent above them, as in the menu: WCAG asks for 4.5."""
+    grounds, tint = {"default": "ffffff", "slate": "0b0c0f"}, _parts("526cfe")
+    css = (ROOT / "docs" / "stylesheets" / "guide.css").read_text(encoding="utf-8")
+    accents = dict(re.findall(r'scheme="(\w+)"\] \{ --md-accent-fg-color: #(\w{6}); \}', css))
+    assert accents.keys() == grounds.keys()
+    for scheme, accent in accents.items():
+        ground = _parts(grounds[scheme])
+        menu = [0.9 * below + 0.1 * above for below, above in zip(ground, tint, strict=True)]
+        assert min(_contrast(_parts(accent), ground), _contrast(_parts(accent), menu)) >= 4.5, scheme
+
+
+def _parts(colour: str) -> list[float]:
+    return [part / 255 for part in bytes.fromhex(colour)]
+
+
+def _contrast(*colours: list[float]) -> float:
+    """The ratio of two colours' luminances, as WCAG defines it."""
+    linear = [[p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in colour] for colour in colours]
+    dark, light = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
+    return (light + 0.05) / (dark + 0.05)
+
+
 def test_the_guide_names_every_field_of_an_imported_comment() -> None:
     """An export has them, and any other is refused. Which of them a line needs is what the import asks for."""
     text = (ROOT / "docs" / "imports.md").read_text(encoding="utf-8")

@@ -1,9 +1,11 @@
 """The guide's pages about elements: what they name exists, and the page that they show is the one that is tested."""
 
+import json
 import re
 
 import pytest
 
+from tests.browser.admin import AREAS
 from tests.generated import ROOT
 
 DOCS = ROOT / "docs"
@@ -16,6 +18,16 @@ def test_each_function_and_state_of_the_pages_has_a_test_in_chromium(page: str, 
     tests = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "browser").glob("test_*.py"))
     assert len(named) > least
     assert sorted(named - set(re.findall(r"^(?:async )?def (test_\w+)", tests, re.MULTILINE))) == []
+
+
+def test_the_table_of_the_admin_pages_has_every_area_and_no_empty_cell() -> None:
+    """What is done there, with how many keystrokes, and which test does it."""
+    rows = re.findall(r"^\| (?!task)(.+) \|$", (DOCS / "admin.md").read_text(encoding="utf-8"), re.MULTILINE)
+    cells = [[cell.strip() for cell in row.split("|")] for row in rows]
+    assert [row for row in cells if len(row) != 4 or not all(row)] == []
+    texts = json.loads((ROOT / "elements" / "admin" / "texts" / "en.json").read_text(encoding="utf-8"))
+    named = {area for _, areas, _, _ in cells for area in re.split(", (?:then )?", areas)}
+    assert {texts[area.split("/")[-1]] for area in AREAS} <= named
 
 
 def test_the_guide_shows_the_page_of_the_examples_in_twelve_lines() -> None:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from resolvers.requests.context import Role
 from server.auth.cookies import LOOPBACK
-from server.http.browser_pages import Explorer, demo_viewers, wants_page
+from server.http.browser_pages import Explorer, demo_viewers, shows_emails, wants_page
 from server.settings import Settings
 from server.settings.values import TokenKey
 
@@ -189,6 +189,8 @@ async def test_only_a_demo_on_this_machine_lists_members_to_sign_in_as(settings_
         {"site_keys": (TokenKey("shop", SecretStr("s" * 48)),)},
     ):
         assert names(settings_of_demo.model_copy(update=change)) == 0, change
+        assert not shows_emails(settings_of_demo.model_copy(update=change)), change
+    assert shows_emails(settings_of_demo)
     assert names(settings_of_demo.model_copy(update={"jwt_roles": {"site-editors": Role.EDITOR}})) == 2
 
 

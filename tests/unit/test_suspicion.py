@@ -48,13 +48,37 @@ def test_at_most_the_stated_share_of_honest_voters_is_listed() -> None:
 
 
 def test_each_way_of_cheating_is_seen() -> None:
-    """Clicking one side, at one rhythm, without looking, or for one contender while other pairs are skipped."""
+    """One side, both in turn, at one rhythm, without looking, or for one contender while other pairs are skipped."""
     votes = honest(Random(2), 100)
+    in_turn = [vote._replace(won=float(vote.low_is_left == bool(number % 2))) for number, vote in enumerate(votes)]
+    assert probability(in_turn) < 0.01
     assert probability([vote._replace(won=float(vote.low_is_left)) for vote in votes]) < 0.01
     assert probability([vote._replace(at=30.0 * number) for number, vote in enumerate(votes)]) < 0.01
     assert probability([vote._replace(at=0.3 * number**1.01) for number, vote in enumerate(votes)]) < 0.01
     loyal = [vote._replace(won=float(vote.low == 5)) if 5 in vote[:2] else vote._replace(won=SKIP) for vote in votes]
     assert probability(loyal) < 0.01
+
+
+def test_who_skips_quickly_and_votes_thoughtfully_is_nobody() -> None:
+    """A skip changes nothing, and no reason tells of more votes than were cast."""
+    votes = honest(Random(2), 30)
+    quick = [vote._replace(won=SKIP, at=0.5 * number) for number, vote in enumerate(votes[:20])]
+    slow = [vote._replace(won=0.0, at=10 + 4.0 * 1.2**number) for number, vote in enumerate(votes[20:])]
+    assert probability(quick + slow) > 0.01
+
+
+@pytest.mark.parametrize(("up", "told"), [((), "against were votes against it."), ((4,), "for or against were votes")])
+def test_a_group_s_voter_is_told_which_way_it_goes(up: tuple[int, ...], told: str) -> None:
+    """Not that it votes for a contender, where it votes against one."""
+    random, detector = Random(3), Detector(STRENGTHS, CONTENDERS)
+    for voter in range(60):
+        detector.see(str(voter), honest(random, 30))
+    for voter in range(5):
+        walked = [vote for vote in honest(random, 100) if {14, *up}.intersection(vote[:2])]
+        pushing = [vote._replace(won=float(vote.low in up or vote.high == 14)) for vote in walked]
+        detector.see(f"group {voter}", pushing)
+    reasons = {each.voter: each.reasons for each in looked(detector)}
+    assert any(told in reason for reason in reasons["group 1"])
 
 
 def test_a_burst_is_a_reason_from_twenty_voters_on() -> None:
