@@ -117,7 +117,7 @@ if (isElsewhere && location.hash.startsWith('#ringside-code='))
 const parameters = (document: string, variables: object) =>
   known(document) ? { documentId: document.slice(1), variables } : { query: document, variables };
 const known = (document: string) => /^[qpmsv][\da-f]{10}$/.test(document);
-const isMutation = (document: string) => /^([mv][\da-f]{10}$|[^{]*\bmutation\b)/.test(document);
+const isMutation = (document: string) => /^[mv][\da-f]{10}$|(^|})\s*mutation\b/m.test(document);
 const startsVisit = (document: string) => /^v|startVisit/.test(document);
 
 /**
@@ -165,7 +165,7 @@ async function post(document: string, variables: object, again = true): Promise<
     throw new Failed(extensions.code, message, extensions.retryAfterSeconds ?? response.headers.get('retry-after'));
   } catch (problem) {
     if (problem instanceof Failed) throw problem;
-    throw new Failed('OFFLINE', String(problem));
+    throw new Failed('OFFLINE', `${problem}`);
   }
 }
 

@@ -24,7 +24,13 @@ const english = {
   },
 };
 
-// `translated:admin/texts/de` is a file of texts in the order of its English one, without their names: a quarter of its size.
+const REFUSAL = `async (part, ...fields) => {
+  const refused = fields.filter((field) => field?.code && field.code !== 'OFFLINE');
+  if (refused[0]) await import('/refusals').then((module) => module.default(part, refused)).catch(() => {});
+}`;
+
+// `translated:admin/texts/de` is a file of texts in the order of its English one, without their names: a quarter of its
+// size. Those of the elements bring what loads further ones: for writing, and for a refusal, once there is one.
 const translated = {
   name: 'translated',
   resolveId: (id) => (id.startsWith('translated:') ? `\0${id}` : null),
@@ -34,11 +40,11 @@ const translated = {
     const [names, texts] = [path.replace(/\w+$/, 'en'), path].map((each) =>
       JSON.parse(readFileSync(new URL(`../elements/${each}.json`, import.meta.url), 'utf8')),
     );
-    const inOrder = (english, others) => Object.keys(english).map((name) => others[name] ?? null);
-    const ofParts = path.startsWith('texts/');
-    return `export default ${JSON.stringify(
-      ofParts ? Object.fromEntries(Object.keys(names).map((part) => [part, inOrder(names[part], texts[part])])) : inOrder(names, texts),
-    )}`;
+    const inOrder = (english, others) => JSON.stringify(Object.keys(english).map((name) => others[name] ?? null));
+    if (!path.startsWith('texts/')) return `export default ${inOrder(names, texts)}`;
+    const parts = Object.keys(names).map((part) => `${JSON.stringify(part)}: ${inOrder(names[part], texts[part])}`);
+    const writing = `() => import('translated:comments/${path}')`;
+    return `export default { ${parts.join()}, further: { writing: ${writing}, refusal: ${REFUSAL} } }`;
   },
 };
 

@@ -74,7 +74,8 @@ def _filled(name: str, **tables: str) -> str:
 
 
 ADVICE: Final = {
-    "INVALID_INPUT": "Show `message` next to the input that `path` names. Do not repeat it unchanged.",
+    "INVALID_INPUT": "Show `message` next to the input that `path` names. Do not repeat it unchanged. Addresses of "
+    "pictures are refused unless `RINGSIDE_IMAGE_HOSTS` lists their hosts.",
     "NOT_FOUND": "Drop the id from your cache, and show that it is gone.",
     "NOT_SIGNED_IN": "Let the member sign in, then send the same again with the token: `Authorization: Bearer …`. A "
     "visitor whose walk a member goes on with gets this too; and who signed in longer ago than erasing, roles, API "

@@ -18,7 +18,7 @@ from datastore.refusals import Refusal
 
 class ChallengeNeeded(Refusal):
     code = "CHALLENGE_NEEDED"
-    explanation = "This needs a proof of work: ask for a `challenge`, solve it, and send its `solution`."
+    explanation = "Your browser has to solve a small puzzle first, which keeps programs out. Try again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +47,5 @@ async def spend(table: Table, salt: str, expires: datetime, unit: UnitOfWork) ->
         is_repeat = spent.request is not None and stored is not None and stored.request == spent.request
         if not (failed.doubtful or is_repeat):
             raise ChallengeNeeded(
-                "This solution was used before: ask for another `challenge`.", path=("input", "solution")
+                "Your browser's puzzle was used before. Try again.", path=("input", "solution")
             ) from None

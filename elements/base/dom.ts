@@ -26,14 +26,14 @@ export const Fragment = '';
 const SVG = 'http://www.w3.org/2000/svg';
 
 export function h(tag: string, props: Record<string, any> | null, ...children: Child[]): Node_ {
-  const given = props ?? {};
-  return { tag, props: given, children: flat(children), key: given.key };
+  props ??= {};
+  return { tag, props, children: flat(children), key: props.key };
 }
 
 function flat(children: Child[], into: Node_[] = []): Node_[] {
   for (const child of children) {
     if (Array.isArray(child)) flat(child, into);
-    else if (typeof child !== 'object' && child !== undefined && child !== false) into.push({ tag: '#', props: {}, children: [], text: String(child) });
+    else if (typeof child !== 'object' && child !== undefined && child !== false) into.push({ tag: '#', props: {}, children: [], text: `${child}` });
     else if (child) into.push(...(child.tag === Fragment ? child.children : [child]));
   }
   return into;
@@ -67,7 +67,7 @@ export function patch(parent: Element | ShadowRoot, before: Node_[], after: Node
   });
 }
 
-const name = ({ key, tag }: Node_, place: number) => (key === undefined ? `${place} ${tag}` : `#${key}`);
+const name = ({ key, tag }: Node_, place: number) => (key == null ? `${place} ${tag}` : `#${key}`);
 const create = ({ tag }: Node_, isSvg: boolean): Element | Text => {
   if (tag === '#') return document.createTextNode('');
   return isSvg ? document.createElementNS(SVG, tag) : document.createElement(tag);

@@ -11,15 +11,11 @@ type Texts = Record<string, Text>;
 /** Texts of another language, in the order of the English ones; null where it has none. */
 export type Translated = (Text | null)[];
 
-const sheets = new Map<string, CSSStyleSheet>();
+const sheets: Record<string, CSSStyleSheet> = {};
 
 function sheet(text: string) {
-  let made = sheets.get(text);
-  if (!made) {
-    sheets.set(text, (made = new CSSStyleSheet()));
-    made.replaceSync(text);
-  }
-  return made;
+  if (!sheets[text]) (sheets[text] = new CSSStyleSheet()).replaceSync(text);
+  return sheets[text]!;
 }
 
 const inLanguage = (english: Texts, translated?: Translated) =>
@@ -48,6 +44,12 @@ export abstract class Part<Data> {
   private ends: (() => void)[] = [];
   protected declare endStream?: () => void;
   private declare texts: Texts;
+  /** What loads further texts of the language; none for English. */
+  declare readonly further?: {
+    writing(): Promise<{ default: Translated }>;
+    /** Puts the messages of what was refused into the element's language; the service writes them in English. */
+    refusal(part: Part<any>, ...fields: unknown[]): Promise<void>;
+  };
   /** The document of the first paint, and its variables. */
   protected declare first?: [Doc<Data, any>, object];
   /** How often was asked. */
@@ -67,6 +69,7 @@ export abstract class Part<Data> {
     this.host = host;
     this.ringside = ringside;
     this.language = translated?.language ?? 'en';
+    this.further = translated?.further;
     const [bare] = this.language.split('-');
     this.locale = navigator.languages.find((one) => this.language === bare && one.split('-')[0] === bare) ?? this.language;
     this.texts = { ...inLanguage(common, translated?.common), ...inLanguage(english, translated?.[name]) };
@@ -142,8 +145,8 @@ export abstract class Part<Data> {
 
   /** A text in the element's language. `{name}` stands for a value; `n` decides between singular and plural. */
   t = (key: string, values: Record<string, string | number> = {}): string => {
-    const found = this.texts[key] ?? key;
-    const text = typeof found === 'string' ? found : (found[new Intl.PluralRules(this.language).select(+values.n!)] ?? found.other!);
+    const found: any = this.texts[key] ?? key;
+    const text: string = found.other ? (found[new Intl.PluralRules(this.language).select(+values.n!)] ?? found.other) : found;
     return text.replace(/{(\w+)}/g, (_, name: string) => {
       const value = values[name] ?? '';
       return typeof value === 'number' ? this.number(value) : value;
@@ -204,12 +207,15 @@ export abstract class Part<Data> {
     for (let wait = 0.5; !this.isStopped; wait = Math.min(wait * 2, 16)) {
       try {
         const answer: any = await send();
-        const [first]: any[] = Object.values(answer ?? {});
+        const fields: any[] = Object.values(answer ?? {});
+        const [first] = fields;
+        await this.further?.refusal(this, ...fields);
         if (first?.code === 'UNAVAILABLE') throw Object.assign(new this.ringside.Failed(''), first);
         if (wait > 0.5) this.say('');
         return answer;
       } catch (failed: any) {
         if (!(failed instanceof this.ringside.Failed)) throw failed;
+        await this.further?.refusal(this, failed);
         const { code, message, retryAfterSeconds } = failed;
         if (code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
         const text = this.refusal({ code: code.replace(/^PERSISTED_QUERY.*/, 'OUT_OF_DATE'), message });
@@ -235,9 +241,9 @@ export abstract class Part<Data> {
     return answer && Object.values(answer)[0];
   }
 
-  /** Tells the page what happened. */
+  /** Tells the page what happens; false if it prevents what follows. */
   emit(name: string, detail: object) {
-    this.host.dispatchEvent(new CustomEvent(`ringside-${name}`, { detail, bubbles: true, composed: true }));
+    return this.host.dispatchEvent(new CustomEvent(`ringside-${name}`, { detail, bubbles: true, composed: true, cancelable: true }));
   }
 
   // ── drawing ──
@@ -265,9 +271,14 @@ export abstract class Part<Data> {
     if (isFree(this.host)) this.find(selector)?.focus();
   }
 
+  /** Opens the sign-in, unless the page has one of its own and so prevents this. */
+  signIn() {
+    return this.emit('sign-in', {}) && this.ringside.session.signIn();
+  }
+
   /** Shown where only members may do something. Not for the second click of a double one on what stood there before. */
   signInButton() {
-    return h('button', { class: 'primary', part: 'button', type: 'button', onclick: ({ detail }: MouseEvent) => detail < 2 && this.ringside.session.signIn() }, this.t('signIn'));
+    return h('button', { class: 'primary', part: 'button', type: 'button', onclick: ({ detail }: MouseEvent) => detail < 2 && this.signIn() }, this.t('signIn'));
   }
 }
 

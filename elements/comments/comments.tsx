@@ -357,7 +357,7 @@ export default class Comments extends Part<CommentsData> {
 /** A language as the service keeps it: without region, with its script where that is not the usual one. */
 function kept(tag: string) {
   try {
-    const { language, script } = new Intl.Locale(tag).maximize();
+    const { language, script } = new Intl.Locale(tag.replace(/_/g, '-')).maximize();
     return script === new Intl.Locale(language).maximize().script ? language : `${language}-${script}`;
   } catch {
     return tag; // which the service refuses

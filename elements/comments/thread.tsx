@@ -56,7 +56,7 @@ const text = ({ t }: Comments, { removed, body, language }: Reply) =>
 
 /** How many found it helpful: a button, but for its author. */
 function helpful(part: Comments, comment: Comment) {
-  const { t, viewer, ringside } = part;
+  const { t, viewer } = part;
   const { helpful: n, viewerFoundHelpful, author, removed, status } = comment;
   if (removed || status !== 'PUBLISHED') return null;
   if (author.id === viewer?.id) return n > 0 && <span class="soft">{t('foundHelpful', { n })}</span>;
@@ -67,7 +67,7 @@ function helpful(part: Comments, comment: Comment) {
       class="plain"
       aria-pressed={String(viewerFoundHelpful)}
       aria-label={t('helpfulOf', { what, name: author.name })}
-      onclick={() => (viewer ? part.write((writing) => writing.mark(comment)) : ringside.session.signIn())}
+      onclick={() => (viewer ? part.write((writing) => writing.mark(comment)) : part.signIn())}
     >
       {what}
     </button>

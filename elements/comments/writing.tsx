@@ -12,25 +12,19 @@ import {
   POST_COMMENT,
   REPORT_COMMENT,
 } from '../generated/writing';
-import type { Translated } from '../base/part';
 import type Comments from './comments';
 import type { Comment, Reply } from './comments';
 import { Form, type Kind, type Values } from './form';
 import english from './texts/en.json';
 import css from './writing.css?inline';
 
-const TEXTS: Record<string, () => Promise<{ default: Translated }>> = {
-  de: () => import('translated:comments/texts/de'),
-  es: () => import('translated:comments/texts/es'),
-  ar: () => import('translated:comments/texts/ar'),
-};
 const NOTHING: Values = { rating: null, title: '', body: '' };
 const DOCUMENTS = { post: POST_COMMENT, reply: POST_COMMENT, edit: EDIT_COMMENT, answer: ANSWER_COMMENT };
 /** What a reader hears when it is done. */
 const DONE = { post: 'posted', reply: 'replied', edit: 'edited', answer: 'answered' };
 
 export async function load(part: Comments) {
-  const translated = await TEXTS[part.language.split('-')[0]!]?.();
+  const translated = await part.further?.writing();
   part.extend(css, english, translated?.default);
   return new Writing(part);
 }
@@ -213,10 +207,20 @@ export class Writing {
 
   async ask(comment: Reply, toDelete: boolean) {
     this.asking = { comment, toDelete, reason: '', problem: '', isSending: false };
-    this.part.render();
-    await null;
-    await null;
+    try {
+      this.asking.reason = sessionStorage[comment.id] ?? '';
+    } catch { /* blocked */ }
+    await this.part.focus('dialog'); // it is drawn then
     this.shown()?.showModal();
+  }
+
+  /** A reason outlives a page that is left to sign in. */
+  private explain(reason: string) {
+    const { comment } = Object.assign(this.asking!, { reason, problem: '' });
+    try {
+      sessionStorage[comment.id] = reason;
+    } catch { /* blocked or full: the reason is in the dialog, and nowhere else */ }
+    this.part.render();
   }
 
   private shown() {
@@ -237,7 +241,10 @@ export class Writing {
     asking.problem = !answer ? part.said : answer.code ? part.refusal(answer) : '';
     part.render();
     if (!answer || asking.problem) return;
-    if (asking === this.asking) this.shown()?.close();
+    if (asking === this.asking) {
+      this.explain('');
+      this.shown()?.close();
+    }
     if (toDelete) {
       this.removed(id);
       if (root?.id === id) void this.count();
@@ -330,7 +337,7 @@ export class Writing {
           {!asking.toDelete && (
             <label>
               {t('reason')}
-              <textarea value={asking.reason} dir="auto" required maxlength="500" aria-invalid={asking.problem ? 'true' : null} oninput={(event: any) => { Object.assign(asking, { reason: event.target.value, problem: '' }); part.render(); }}></textarea>
+              <textarea value={asking.reason} dir="auto" required maxlength="500" aria-invalid={asking.problem ? 'true' : null} oninput={(event: any) => this.explain(event.target.value)}></textarea>
             </label>
           )}
           {problem && <p class="error" role="alert">{problem}</p>}

@@ -14,6 +14,9 @@ type Viewer = StandingsData['viewer'];
 type Page = StandingsData['standings'];
 type League = NonNullable<LeagueStandingsData['league']>;
 
+/** Where the code that is being typed is kept: the page may be left to sign in. */
+const KEPT = 'ringside code';
+
 export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private season: string | null;
   private leagueId: string;
@@ -37,6 +40,10 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     super(host, ringside, texts, 'standings', english, css);
     this.season = host.getAttribute('season');
     this.leagueId = host.getAttribute('league') ?? '';
+    try {
+      this.code = sessionStorage[KEPT] ?? '';
+    } catch { /* blocked */ }
+    this.isJoining = this.code !== '';
   }
 
   protected arrived(data: StandingsData | LatestSeasonData) {
@@ -168,9 +175,18 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.render();
   }
 
+  private type(code: string) {
+    this.code = code;
+    this.problem = '';
+    try {
+      sessionStorage[KEPT] = code;
+    } catch { /* blocked or full: the code is in the form, and nowhere else */ }
+    this.render();
+  }
+
   private closeForm() {
     this.isJoining = false;
-    this.code = this.problem = '';
+    this.type('');
     void this.focus('.plain');
   }
 
@@ -204,7 +220,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         )}
         {this.more && <button type="button" part="button" onclick={() => this.showMore()}>{this.t('more', { n: this.total })}</button>}
         {this.note()}
-        {viewer ? this.joining() : viewer === null && rows && this.leagueId ? this.signInButton() : null}
+        {viewer ? this.joining() : viewer === null && rows && this.signInButton()}
       </section>
     );
   }
@@ -249,7 +265,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
       <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.join({ code: this.code }); }}>
         <label>
           {this.t('code')}
-          <input id="code" value={this.code} required autocomplete="off" aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : null} oninput={(event: any) => { this.code = event.target.value; this.problem = ''; this.render(); }} />
+          <input id="code" value={this.code} required autocomplete="off" aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : null} oninput={(event: any) => this.type(event.target.value)} />
         </label>
         {this.needsMember ? this.signInButton() : <button type="submit" class="primary" part="button">{this.t('join')}</button>}
         <button type="button" part="button" onclick={() => this.closeForm()}>{this.t('cancel')}</button>

@@ -38,6 +38,8 @@ export default class WordOfTheDay extends Part<Data> {
   private email = '';
   private problem = '';
   private hasQuiz: boolean;
+  /** Where a quiz is kept: the page may be left to sign in. */
+  private kept: string;
   private isSending = false;
   /** Whether a guest was refused a quiz. */
   private needsMember = false;
@@ -45,6 +47,17 @@ export default class WordOfTheDay extends Part<Data> {
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'word', english, css);
     this.hasQuiz = host.getAttribute('quiz') !== 'no';
+    this.kept = `ringside quiz ${host.getAttribute('list')}`;
+    try {
+      if (this.hasQuiz) Object.assign(this, JSON.parse(sessionStorage[this.kept]));
+    } catch { /* blocked, or there is none */ }
+  }
+
+  private keep() {
+    const { quiz, answers, key, chosen } = this;
+    try {
+      sessionStorage[this.kept] = JSON.stringify(quiz && { quiz, answers, key, chosen });
+    } catch { /* blocked or full: the quiz is on the page, and nowhere else */ }
   }
 
   protected arrived(data: Data) {
@@ -53,6 +66,7 @@ export default class WordOfTheDay extends Part<Data> {
     this.words = 'dailyWords' in data ? data.dailyWords : data.wordList?.dailyWord ? [data.wordList.dailyWord] : [];
     this.chosen ||= this.words[0]?.list.id ?? '';
     this.render();
+    if (this.viewer && this.quiz?.questions.length === this.answers.length) void this.hand();
   }
 
   /**
@@ -68,7 +82,6 @@ export default class WordOfTheDay extends Part<Data> {
       if (this.find(':focus')) await this.focus('#title');
       else this.render();
     }
-    if (this.viewer && this.quiz && this.answers.length === this.quiz.questions.length) await this.hand();
   }
 
   private get daily() {
@@ -104,6 +117,7 @@ export default class WordOfTheDay extends Part<Data> {
 
   private async choose(choice: string) {
     this.answers.push(choice);
+    this.keep();
     if (this.answers.length < this.quiz!.questions.length) await this.focus('#question');
     else await this.hand();
   }
@@ -139,6 +153,7 @@ export default class WordOfTheDay extends Part<Data> {
 
   private finish(answer: any) {
     this.quiz = null;
+    this.keep();
     this.waitsUntil = 0;
     if (answer.code) {
       this.say(this.refusal(answer));
@@ -238,7 +253,7 @@ export default class WordOfTheDay extends Part<Data> {
     return (
       <label>
         <span class="hidden">{this.t('list')}</span>
-        <select value={this.daily!.list.id} onchange={(event: any) => { this.chosen = event.target.value; this.quiz = this.graded = this.due = null; this.render(); }}>
+        <select value={this.daily!.list.id} onchange={(event: any) => { this.chosen = event.target.value; this.quiz = this.graded = this.due = null; this.keep(); this.render(); }}>
           {this.words!.map(({ list }) => <option key={list.id} value={list.id}>{list.name}</option>)}
         </select>
       </label>
@@ -255,7 +270,7 @@ export default class WordOfTheDay extends Part<Data> {
         <p class="soft">{this.t('of', { list, date: this.date(daily.date, { dateStyle: 'long', timeZone: 'UTC' }) })}</p>
         {viewer && <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p>}
         <div class="row">
-          {this.hasQuiz && (viewer && !this.needsMember ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
+          {(this.hasQuiz || this.said === this.t('UNAUTHENTICATED')) && (viewer && !this.needsMember ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
           {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
           {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" id="subscribe" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>

@@ -40,7 +40,7 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
     reason = _parse_reason(reason)
     now = ctx.now()
     if until is not None and not now < until <= now + LONGEST:
-        raise InvalidInput("`until` must lie ahead, by at most ten years.", path=("input", "until"))
+        raise InvalidInput("A suspension ends in the future, within ten years.", path=("input", "until"))
     member = await load_member(ctx, user)
     if viewer.is_user(member.user):
         raise NotAllowed("Nobody can suspend themselves.", path=("input", "user"))

@@ -50,14 +50,14 @@ async def require_solution(ctx: Context, solution: str | None) -> None:
     try:
         salt, target, owner, ends = orjson.loads(ctx.services.seal.open_text(_PURPOSE, token))
     except Forged:
-        raise ChallengeNeeded("A solution is a challenge's token, a colon and the number.", path=_PATH) from None
+        raise ChallengeNeeded("What your browser sent is no solution of its puzzle. Try again.", path=_PATH) from None
     expires = datetime.fromtimestamp(ends, UTC)
     if expires <= ctx.now():
-        raise ChallengeNeeded("This challenge is too old: ask for another one.", path=_PATH)
+        raise ChallengeNeeded("Your browser's puzzle is too old. Try again.", path=_PATH)
     if owner not in _owners(ctx):
-        raise ChallengeNeeded("This challenge is somebody else's: ask for one yourself.", path=_PATH)
+        raise ChallengeNeeded("Your browser's puzzle was somebody else's. Try again.", path=_PATH)
     if len(number) > len(str(MOST)) or _hash(salt, number) != target:
-        raise ChallengeNeeded("This is not the number: its hash, after the salt, is not the target.", path=_PATH)
+        raise ChallengeNeeded("Your browser's puzzle is not solved. Try again.", path=_PATH)
     await spend(ctx.table, salt, expires, ctx.unit)
 
 

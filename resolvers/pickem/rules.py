@@ -126,7 +126,7 @@ def with_question(event: Event, asked: TieBreak | None) -> Event:
 def parse_number(number: float, *path: str) -> int:
     """The number in thousandths, rounded. `path` names the field of the input that has it."""
     if not abs(number) <= LARGEST:  # NaN neither
-        raise InvalidInput(f"`{path[-1]}` is a number from -{LARGEST:,} to {LARGEST:,}.", path=("input", *path))
+        raise InvalidInput(f"This is a number from -{LARGEST:,} to {LARGEST:,}.", path=("input", *path))
     return round(number * THOUSAND)
 
 
@@ -134,7 +134,7 @@ def parse_guess(event: Event, guess: float | None) -> int | None:
     if guess is None:
         return None
     if event.tie_break is None:
-        raise InvalidInput("This event asks for no number; leave `guess` out.", path=("input", "guess"))
+        raise InvalidInput("This event asks for no number.", path=("input", "guess"))
     return parse_number(guess, "guess")
 
 
@@ -325,13 +325,11 @@ def parse_result(match: Match, outcome: MatchOutcome, winner: int | None) -> Res
     """A result that names a winner if and only if a team won."""
     if outcome is not MatchOutcome.WON:
         if winner is not None:
-            raise InvalidInput(
-                f"A match that ended as {outcome.value} has no winner; leave `winner` out.", path=("input", "winner")
-            )
+            raise InvalidInput(f"A match that ended as {outcome.value} has no winner.", path=("input", "winner"))
         return Result(outcome)
     if winner is None or not 0 <= winner < len(match.teams):
         raise InvalidInput(
-            f"`winner` is the position of the winning team, 0 to {len(match.teams) - 1}.", path=("input", "winner")
+            f"The winner is the position of a team in the match, 0 to {len(match.teams) - 1}.", path=("input", "winner")
         )
     return Result(outcome, winner)
 
@@ -348,7 +346,7 @@ def parse_picks(given: Iterable[tuple[str, int]], card: Sequence[str], matches: 
         teams = len(matches[match].teams)
         if not 0 <= team < teams:
             raise InvalidInput(
-                f"`team` is the position of a team in the match, 0 to {teams - 1}.", path=(*path, "team")
+                f"A pick is the position of a team in the match, 0 to {teams - 1}.", path=(*path, "team")
             )
         picks[match] = team
     return picks

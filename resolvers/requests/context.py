@@ -351,8 +351,7 @@ class Context:
         session = None if self.viewer.is_guest else self.viewer.session
         if session is not None and self.now() - session.at > RECENT:
             raise NotSignedIn(
-                f"Sign in again first: this asks for a sign-in of the last {RECENT // timedelta(minutes=1)} minutes. "
-                "/sign-in?again=1&returnTo=… leads back here.",
+                f"Sign in again first: this asks for a sign-in of the last {RECENT // timedelta(minutes=1)} minutes."
             )
 
 

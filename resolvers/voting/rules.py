@@ -62,12 +62,10 @@ def validate_hours(board: Board, before: Board | None, now: datetime) -> None:
     for name, stored_name in (("opensAt", "opens_at"), ("closesAt", "closes_at")):
         moment = getattr(board, stored_name)
         if moment is not None and moment < now + LEAD and (before is None or moment != getattr(before, stored_name)):
-            raise InvalidInput(
-                f"`{name}` must lie at least {LEAD.seconds} seconds ahead, so that it holds everywhere from then on.",
-                path=("input", name),
-            )
+            can = name.removesuffix("sAt")
+            raise InvalidInput(f"Voting can {can} in {LEAD.seconds} seconds at the earliest.", path=("input", name))
     if board.opens_at is not None and board.closes_at is not None and board.closes_at <= board.opens_at:
-        raise InvalidInput("`closesAt` must be later than `opensAt`.", path=("input", "closesAt"))
+        raise InvalidInput("Voting must close later than it opens.", path=("input", "closesAt"))
 
 
 # ── electorate ──
@@ -93,7 +91,7 @@ def with_electorate(board: Board, electorate: Electorate | None, members_since: 
 def validate_electorate(board: Board) -> None:
     if board.members_since is not None and board.electorate is not Electorate.MEMBERS:
         raise InvalidInput(
-            "`membersSince` is about members: set `electorate` to MEMBERS too, or leave it out.",
+            "How long somebody has been a member matters only where members vote. Let members vote, or name no time.",
             path=("input", "membersSince"),
         )
 

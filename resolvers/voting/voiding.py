@@ -163,7 +163,7 @@ async def _voter_named(ctx: Context, board: str, text: str, path: tuple[str, ...
         return voter
     found = await voter_of(ctx.table, board, voter)
     if found is None:
-        raise NotFound("This is no suspect of this board now. Ask for `suspects` again.", path=path)
+        raise NotFound("This is no suspect of this board now. Load the list again.", path=path)
     return found
 
 

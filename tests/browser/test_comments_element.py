@@ -170,6 +170,7 @@ async def test_the_languages_that_a_page_begins_with_are_those_that_a_reader_see
         say(visited, "languages", body, language=language)
     for given, chosen, shown in (
         ("en-GB", "English (1)", ["One"]),
+        ("en_GB", "English (2)", ["Two", "One"]),
         ("zh-TW, de-AT", "Traditional Chinese, German", ["\u4e00", "Eins"]),
         ("fr", "French", []),
     ):
@@ -637,6 +638,9 @@ async def test_a_dialog_says_what_becomes_of_its_request(visited: Visited, brows
         await expect(dialog.get_by_role("alert")).to_contain_text("Your sign-in has ended.")
         await expect(dialog.get_by_role("button", name="Sign in")).to_be_visible()
         await visited.sign_in(page, token=member["token"])
+        await expect(dialog.get_by_label("A word for the moderators")).to_have_value("See for yourself.")
+        await page.page.reload()  # as where it is left to sign in
+        await button(page, "Report the comment").click()
         await expect(dialog.get_by_label("A word for the moderators")).to_have_value("See for yourself.")
         await page.page.context.set_offline(True)
         await dialog.get_by_role("button", name="Report").click()

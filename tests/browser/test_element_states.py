@@ -354,7 +354,7 @@ async def test_picks_and_quizzes_outlive_the_end_of_the_session(restartable: Res
 
 
 async def test_answers_to_a_quiz_outlive_the_end_of_the_session(visited: Visited, browser: Browser) -> None:
-    """They are handed in once their member has signed in again. Whom the quiz did not ask is told so."""
+    """And the page, which may be left to sign in: they are handed in then. Whom the quiz did not ask is told so."""
     async with visited.page(browser, "<ringside-word></ringside-word>", member="hal-abara") as page:
         element = page.page.locator("ringside-word")
         for member, outcome in (("", "of 5 right"), ("ida-abara", "This quiz asked somebody else.")):
@@ -365,6 +365,8 @@ async def test_answers_to_a_quiz_outlive_the_end_of_the_session(visited: Visited
                     ended = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
                 await element.locator(".choices button").first.click()
             await expect(element.locator(".note")).to_contain_text("Your sign-in has ended.")
+            await element.get_by_role("button", name="Sign in").wait_for()
+            await page.page.reload()
             await element.get_by_role("button", name="Sign in").wait_for()
             await visited.sign_in(page, member=member, token=None if member else ended["token"])
             await expect(element.locator("#result").or_(element.locator(".note"))).to_contain_text([outcome])
@@ -820,6 +822,11 @@ async def test_a_suspended_member_is_told_by_each_element(visited: Visited, brow
         await expect(page.page.locator("ringside-board .notice")).to_contain_text(re.compile("suspended"))
         await page.page.locator("ringside-word").get_by_role("button", name="Take a quiz").click()
         await expect(page.page.locator("ringside-word .note")).to_contain_text(re.compile("suspended"))
+    refused = "Das darfst du hier zurzeit nicht."
+    async with visited.page(browser, body, member="sus-pended", language="de") as page:
+        await expect(page.page.locator("ringside-board .notice")).to_have_text(refused)
+        await page.page.locator("ringside-word").get_by_role("button", name="Quiz").click()
+        await expect(page.page.locator("ringside-word .note")).to_have_text(refused)
 
 
 async def test_a_guest_who_may_neither_pick_nor_take_a_quiz_is_led_to_sign_in(
@@ -1038,6 +1045,9 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         await page.page.get_by_role("button", name="Review 3 words").click()
         await page.page.get_by_role("button", name="Back").click()
         await expect(page.page.get_by_role("heading", name="Word of the day")).to_be_focused()
+        await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await page.page.get_by_role("button", name="Review 3 words").click()
+        await expect(page.page.get_by_role("button", name="Sign in")).to_be_visible()
     async with visited.page(browser, f'<ringside-word list="{words}"></ringside-word>', member="flo-abara") as page:
         element = page.page.locator("ringside-word")
         await element.get_by_role("button", name="Listen").click()
@@ -1236,6 +1246,25 @@ async def test_a_visitor_of_a_private_league_is_led_to_sign_in(visited: Visited,
         await visited.sign_in(page, member="captain")
         await expect(element.get_by_role("heading")).to_have_text("Private")
         await expect(element.get_by_role("button", name="Sign in")).to_have_count(0)
+
+
+async def test_a_code_that_no_league_has_is_refused_in_the_language_of_the_page(
+    visited: Visited, browser: Browser
+) -> None:
+    """To a member. A visitor is led to sign in first. What was typed outlives a page that is left to sign in."""
+    async with visited.page(browser, STANDINGS, language="de") as page:
+        element = page.page.locator("ringside-standings")
+        await expect(element.get_by_role("button", name="Anmelden")).to_be_visible()
+        await visited.sign_in(page, member="ada-abara")
+        await element.get_by_role("button", name="Einer Liga beitreten").click()
+        await element.get_by_label("Code der Liga").fill("nobody's")
+        await element.get_by_label("Code der Liga").press("Enter")
+        await expect(element.get_by_role("alert")).to_have_text(re.compile("^Keine Liga hat diesen Code"))
+        ended = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await page.page.reload()  # as where it is left to sign in
+        await element.get_by_role("button", name="Anmelden").wait_for()
+        await visited.sign_in(page, token=ended["token"])
+        await expect(element.get_by_label("Code der Liga")).to_have_value("nobody's")
 
 
 async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, browser: Browser) -> None:

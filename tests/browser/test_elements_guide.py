@@ -31,6 +31,17 @@ globalThis.ready = (async () => {
 """
 
 
+DRAW_TWICE = """async (address) => {
+  const { ask, session } = await import(address);
+  const draw = `fragment C on Contender { name }
+    mutation { drawMatchup(input: {}) { ... on Ballot { voter left { ...C } } } }`.replace(/\\s+/g, ' ');
+  await ask('query { now } # no mutation {');
+  const visits = [session.visit !== null];
+  const drawn = [await ask(draw), await ask(draw)];
+  return [drawn.map(({ drawMatchup }) => drawMatchup.voter), [...visits, session.visit !== null]];
+}"""
+
+
 def plain_lines() -> str:
     """The guide's script without any of ours."""
     text = SCRIPT.read_text(encoding="utf-8")
@@ -67,6 +78,14 @@ async def test_the_guides_thirty_lines_go_on_without_a_visit_that_counts(
         async with visited.page(browser, script) as page:
             assert await page.page.evaluate("ready") == [3, None, None]
             assert await page.page.evaluate("localStorage.visit") is None
+
+
+async def test_a_mutation_behind_a_fragment_starts_the_visit_that_it_needs(visited: Visited, browser: Browser) -> None:
+    """So the visitor is the same in both draws. A query whose comment has the word starts none."""
+    async with visited.page(browser, "") as page:
+        voters, visits = await page.page.evaluate(DRAW_TWICE, f"{visited.service.url}/elements.js")
+    assert voters[0] == voters[1]
+    assert visits == [False, True]
 
 
 async def test_the_guide_shows_each_element_with_its_attributes(

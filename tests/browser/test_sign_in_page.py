@@ -41,6 +41,14 @@ ERASE = """async () => {
   return (await ask(`mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: REMOVE }) {
     __typename } }`, { user: viewer.id })).eraseMember.__typename;
 }"""
+OWN_LOGIN = """async ([address, token]) => {
+  const { session } = await import(address);
+  addEventListener('ringside-sign-in', (event) => {
+    event.preventDefault();
+    session.use({ token, expiresAt: '2100-01-01T00:00:00Z' });
+  });
+  document.body.innerHTML = '<ringside-comments product="shop"></ringside-comments>';
+}"""
 SITE_PAGE = """<!doctype html><title>Site</title><button id="open">Sign in</button><p id="who">nobody</p>
 <script>
 const service = '{service}', bearer = new URLSearchParams(location.search).get('token');
@@ -470,6 +478,23 @@ async def test_a_site_s_own_token_signs_in_on_its_pages(world: World, context: B
     page = await context.new_page()
     await page.goto(f"{world.site}/?token={jwt.encode(claims, SITE_SECRET, algorithm='HS256')}")
     await expect(page.locator("#who")).to_have_text("Ada of the shop")
+
+
+async def test_a_page_with_its_own_accounts_signs_its_members_in_by_its_own_login(
+    world: World, context: BrowserContext
+) -> None:
+    """It hears an element's button, keeps the service's window closed, and hands the elements its server's token."""
+    claims = {"iss": "shop", "aud": world.url, "sub": "8", "name": "Bea of the shop", "exp": int(time.time()) + 600}
+    page = await context.new_page()
+    await page.goto(f"{world.site}/")
+    await page.evaluate(OWN_LOGIN, [f"{world.url}/elements.js", jwt.encode(claims, SITE_SECRET, algorithm="HS256")])
+    comments = page.locator("ringside-comments")
+    await comments.get_by_role("button", name="Write a comment").click()
+    await comments.get_by_label("Your comment").fill("From the shop")
+    await comments.get_by_role("button", name="Sign in").click()
+    await comments.get_by_role("button", name="Post").click()
+    await expect(comments.locator("article")).to_contain_text(["Bea of the shop"])
+    assert context.pages == [page]
 
 
 async def test_a_page_that_has_lost_its_window_is_led_back_with_a_code(world: World, context: BrowserContext) -> None:

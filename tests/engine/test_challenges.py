@@ -115,7 +115,7 @@ async def test_a_solution_of_something_else_is_none(one_client: Client) -> None:
     numbers = [str(int(number) + 1), f"0{number}", "9" * 1000, ""]
     for solution in ("x", ":", f"{token[:-4]}AAAA:{number}", *(f"{token}:{wrong}" for wrong in numbers)):
         assert (await comment(ada, solution))["code"] == "CHALLENGE_NEEDED", solution
-    assert (await comment(bob, f"{token}:{number}"))["message"].startswith("This challenge is somebody else's")
+    assert (await comment(bob, f"{token}:{number}"))["message"].startswith("Your browser's puzzle was somebody else's")
     later = one_client.services.clock() + timedelta(minutes=10)
     clock, one_client.services.clock = one_client.services.clock, lambda: later
     assert "too old" in (await comment(ada, f"{token}:{number}"))["message"]

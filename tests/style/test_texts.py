@@ -3,13 +3,20 @@
 What elements and admin pages have in common addresses nobody.
 """
 
+import ast
+import importlib
 import json
+import pkgutil
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import datastore
+import resolvers
+from datastore.refusals import Refusal
 from resolvers.values.languages import PAGE_LANGUAGES
 from tests.command import ROOT
 
@@ -22,7 +29,22 @@ INFORMAL = {
     "es": r"(?i)\b(tú|tus?|ti|espera un|vuelve a|inicia sesión|iníciala|añádel[oa]s?)\b",
 }
 FOR_STAFF = ("moderation-digest",)
-FOLDERS = ("elements/texts", "elements/comments/texts", "server/http/pages/texts", "server/mail/texts")
+FOLDERS = (
+    "elements/texts",
+    "elements/refusals",
+    "elements/comments/texts",
+    "server/http/pages/texts",
+    "server/mail/texts",
+)
+
+FOR_PROGRAMS = r"`|RINGSIDE_|returnTo"
+MISUSE = {
+    "datastore.dynamo.paging", "datastore.whole.table", "resolvers.comments.holding", "resolvers.comments.pages",
+    "resolvers.comments.transfer", "resolvers.comments.writing", "resolvers.journal.usage",
+    "resolvers.members.sign_in_codes", "resolvers.vocabulary.lists", "resolvers.vocabulary.texts",
+    "resolvers.voting.voiding", "resolvers.whole.erasing",
+}  # fmt: skip
+"""Each refuses what no page of ours sends, a line of a file or a command, in the words of a program."""
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -50,6 +72,15 @@ def test_every_text_of_pages_and_emails_is_in_every_language(folder: str, langua
     assert _values(texts) == _values(english)
 
 
+@pytest.mark.parametrize("language", ["es", "ar"])
+def test_every_refusal_that_an_element_translates_is_in_every_language(language: str) -> None:
+    """In English it is the service's own message."""
+    texts, german = (
+        json.loads((ROOT / "elements/refusals" / f"{each}.json").read_text("utf-8")) for each in (language, "de")
+    )
+    assert _values(texts) == _values(german)
+
+
 def _values(texts: Any) -> Any:
     """The values that texts show, in place of each text."""
     if isinstance(texts, str):
@@ -66,3 +97,41 @@ def test_staff_are_not_addressed_as_fans_are(language: str) -> None:
     )
     texts = [*_texts(own), *_texts(shared["common"])]
     assert [text for text in texts if re.search(INFORMAL[language], text)] == []
+
+
+def test_refusals_are_written_for_people() -> None:
+    """Who reads one has typed something or pressed a button. What a program does about its code is in the guide."""
+    modules = [
+        importlib.import_module(module.name)
+        for room in (datastore, resolvers)
+        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")
+    ]
+    for_programs = {
+        module.__name__
+        for module in modules
+        if any(
+            re.search(FOR_PROGRAMS, text)
+            for text in _refusals(ast.parse(Path(str(module.__file__)).read_text("utf-8")))
+        )
+    }
+    assert for_programs == MISUSE
+
+
+def _refusals(module: ast.Module) -> Iterator[str]:
+    """The texts given to refusals, and those that their classes have."""
+    names = {each.__name__ for each in _kinds(Refusal)}
+    for node in ast.walk(module):
+        given: list[ast.AST] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            given = [*node.args]
+        elif isinstance(node, ast.ClassDef) and node.name in names:
+            given = [each for each in node.body if isinstance(each, ast.Assign | ast.AnnAssign)]
+        for each in given:
+            found = (inner.value for inner in ast.walk(each) if isinstance(inner, ast.Constant))
+            yield from (value for value in found if isinstance(value, str))
+
+
+def _kinds(refusal: type[Refusal]) -> Iterator[type[Refusal]]:
+    for each in refusal.__subclasses__():
+        yield each
+        yield from _kinds(each)

@@ -282,7 +282,7 @@ def test_a_fraction_in_a_season_file_is_refused(wrong: dict[str, object], messag
         ({"result": "WON"}, "result: write an object, in braces"),
         ({"result": {}}, "result.outcome: write one of WON, DRAWN, NO_CONTEST, CANCELLED"),
         ({"result": {"outcome": ["WON"]}}, "result.outcome: write one of WON"),
-        ({"result": {"outcome": "WON", "winner": 2}}, "result.winner: `winner` is the position"),
+        ({"result": {"outcome": "WON", "winner": 2}}, "result.winner: The winner is the position"),
     ],
 )
 def test_a_wrong_kind_of_value_in_a_season_file_is_refused(wrong: dict[str, object], message: str) -> None:
@@ -365,9 +365,9 @@ def test_an_event_that_is_twice_in_a_season_file_is_refused(given: dict[str, str
         ({"question": "q", "unit": "u" * 41}, "tieBreak.unit: A tie-break's unit has 1 to 40 characters"),
         ({"question": "q", "answer": "20"}, "tieBreak.answer: write a number"),
         ({"question": "q", "answer": True}, "tieBreak.answer: write a number"),
-        ({"question": "q", "answer": 1e300}, "tieBreak.answer: `answer` is a number from"),
-        ({"question": "q", "answer": float("nan")}, "tieBreak.answer: `answer` is a number from"),
-        ({"question": "q", "answer": 10**400}, "tieBreak.answer: `answer` is a number from"),
+        ({"question": "q", "answer": 1e300}, "tieBreak.answer: This is a number from"),
+        ({"question": "q", "answer": float("nan")}, "tieBreak.answer: This is a number from"),
+        ({"question": "q", "answer": 10**400}, "tieBreak.answer: This is a number from"),
         ({"question": "q", "answer": 0}, "startsAt: this event has results but has not begun"),
     ],
 )
