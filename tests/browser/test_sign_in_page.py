@@ -460,13 +460,16 @@ async def test_a_tab_shows_who_is_signed_in_when_a_guest_is_not_wanted_any_more(
 async def test_each_method_signs_in_on_a_page_of_another_site(
     world: World, context: BrowserContext, method: str
 ) -> None:
-    """In a window of the service's, which names the site and hands its token over only after a press."""
+    """In a window of the service's, which names the site and hands its token over only after a press.
+
+    The service is started again while the window waits.
+    """
     page = await context.new_page()
     await page.goto(f"{world.site}/")
     async with page.expect_popup() as opening:
         await page.get_by_role("button", name="Sign in").click()
     window = await opening.value
-    await METHODS[method](world, window)
+    await METHODS[method](world, window, between=world.restart)
     go_on = window.get_by_role("button", name=re.compile(rf"Go on as .* on {world.site.removeprefix('http://')}"))
     await expect(go_on).to_be_visible()
     await expect(page.locator("#who")).to_have_text("nobody")

@@ -166,8 +166,9 @@ async function working(work, input) {
   try {
     await work();
   } catch (error) {
-    if (input?.offsetParent) mark(input, reason(error));
-    else text = reason(error); // also if what was typed is not shown any more
+    const isTyped = input?.offsetParent && error.code !== 'changed'; // by whom the page shows, and shown still
+    if (isTyped) mark(input, reason(error));
+    else text = reason(error);
   } finally {
     for (const each of buttons) each.disabled = false;
     if (by('status').textContent === say('wait')) tell(text);
@@ -541,7 +542,10 @@ async function begin() {
   }
   signedIn = await ask(Viewer).catch(() => null);
   const isDone = location.pathname.endsWith('/done');
-  if (isDone && signedIn) return enter(); // back from the provider
+  if (isDone && signedIn) { // back from the provider, which is no place to load again
+    history.replaceState(null, '', `/sign-in${location.search}`);
+    return enter();
+  }
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null');
   // Who was signed in when they asked waits for it still, unless another tab has signed somebody in.
   const isSame = kept?.adds ? !asked.again && kept.as === who() : asked.again || !signedIn || kept?.as === who();
