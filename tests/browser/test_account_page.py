@@ -8,16 +8,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.pages import BrowserPage, new_context
-from tests.browser.test_sign_in_page import (  # noqa: F401 - the fixtures too
-    World,
-    as_guest,
-    by_email,
-    by_provider,
-    context,
-    give_code,
-    violations,
-    world,
-)
+from tests.browser.signing_in import World, as_guest, by_email, by_provider, give_code, violations
 from tests.queries import POST_COMMENT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -55,9 +46,7 @@ async def reload_until(page: Page, shown: Any) -> None:
     pytest.fail("the page does not show it")
 
 
-async def test_who_signs_in_by_email_for_the_first_time_chooses_a_name(
-    world: World, context: BrowserContext
-) -> None:
+async def test_who_signs_in_by_email_for_the_first_time_chooses_a_name(world: World, context: BrowserContext) -> None:
     """The service makes one up otherwise, which others see."""
     page = await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")
@@ -108,6 +97,8 @@ async def test_a_member_adds_an_address_and_removes_the_provider(world: World, c
     """They sign in by the address as the same member, and no longer by the provider. The last way stays."""
     page = await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "taken@example.org")
+    await page.get_by_role("button", name="Sign out", exact=True).click()
     await by_provider(world, page)
     await expect(page.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
     before = await viewer(page)
@@ -126,7 +117,7 @@ async def test_a_member_adds_an_address_and_removes_the_provider(world: World, c
     await expect(page.get_by_role("listitem")).to_have_text(["\u2068second@example.org\u2069"])
     await expect(remove).to_have_count(0)
     await page.get_by_role("button", name="Add an address").click()
-    await by_email(world, page, "nora@example.org", is_new=False)
+    await by_email(world, page, "taken@example.org", is_new=False)
     await expect(page.locator("#number-error")).to_have_text("This belongs to another account already.")
 
 

@@ -549,7 +549,7 @@ async function begin() {
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null');
   // Who was signed in when they asked waits for it still, unless another tab has signed somebody in.
   const isSame = kept?.adds ? !asked.again && kept.as === who() : asked.again || !signedIn || kept?.as === who();
-  const then = location.hash.slice(1); // back from signing in anew
+  const then = /^#(add|erase-.*)$/.exec(location.hash)?.[1] ?? ''; // back from signing in anew
   if (kept && kept.until > Date.now() && isSame) {
     ({ adds } = kept);
     showCode(kept.email);
