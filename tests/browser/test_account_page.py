@@ -1,5 +1,6 @@
 """What is a member's own, on the page for signing in: name, emails, ways to sign in, the file, and erasing."""
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -9,6 +10,7 @@ from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.pages import BrowserPage, new_context
 from tests.browser.signing_in import World, as_guest, by_email, by_provider, give_code, violations
+from tests.command import ringside_process
 from tests.queries import POST_COMMENT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -17,6 +19,7 @@ SIGNED_IN = re.compile("You are signed in as")
 KNOWN = re.compile("You are signed in as|^Sign in$")
 ASK = """async ([query, variables]) => (await (await fetch('/graphql', { method: 'POST',
   headers: { 'content-type': 'application/json' }, body: JSON.stringify({ query, variables }) })).json()).data"""
+SUSPEND = "mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) { __typename } }"
 AUTHOR = "query ($id: ID!) { node(id: $id) { ... on Comment { author { name } } } }"
 
 
@@ -176,6 +179,31 @@ async def test_a_member_deletes_their_account_after_signing_in_again(world: Worl
     await expect(page.get_by_role("status")).to_have_text("Your account is deleted.")
     await by_email(world, page, "leaving@example.org", is_new=False)
     await expect(page.locator("#number-error")).to_have_text(re.compile("This account was erased"))
+
+
+async def test_a_suspended_member_signs_in_to_download_and_delete(
+    world: World, context: BrowserContext, browser: Browser
+) -> None:
+    """And reads why; what the suspension refuses is not offered."""
+    given = await asyncio.to_thread(
+        ringside_process, "member", "role", "mod@example.org", "--role", "moderator", **world.service.variables
+    )
+    assert given.returncode == 0, given.stderr
+    page, moderating = await context.new_page(), await (await new_context(browser)).new_page()
+    for each, address in ((page, "loud@example.org"), (moderating, "mod@example.org")):
+        await each.goto(f"{world.url}/sign-in?language=en")
+        await by_email(world, each, address)
+        await expect(each.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
+    suspended = await ask(moderating, SUSPEND, input={"user": await viewer(page), "reason": "Much too loud."})
+    assert suspended["suspendMember"]["__typename"] == "MemberSuspended"
+    await context.clear_cookies()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "loud@example.org", is_new=False)
+    await expect(page.get_by_text("Your account is suspended: \u2068Much too loud.\u2069")).to_be_visible()
+    await expect(page.get_by_role("button", name="Delete my account")).to_be_visible()
+    await expect(page.get_by_role("button", name="Download what is stored")).to_be_visible()
+    await expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Claim")).to_have_count(0)
 
 
 async def test_nothing_is_changed_of_whom_another_tab_has_signed_in(world: World, context: BrowserContext) -> None:

@@ -326,6 +326,7 @@ async function showAnew() {
 async function enter() {
   sessionStorage.removeItem(KEPT);
   signedIn = await ask(Viewer);
+  if (!signedIn) throw new Refused('noCookie');
   // The service makes up a name for whom nobody has named.
   const isNamed = !/^Member [b-z]{4}$/.test(signedIn.name) || localStorage.getItem(UNNAMED) === signedIn.id;
   if (isNamed || asked.again || signedIn.suspension) goOn();
