@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.pages import BrowserPage, new_context
 from tests.browser.signing_in import World, as_guest, by_email, by_provider, give_code, violations
-from tests.command import ringside_process
+from tests.command import ROOT, ringside_process
 from tests.queries import POST_COMMENT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -141,16 +141,23 @@ async def test_signing_out_everywhere_signs_other_browsers_out(
 async def test_a_member_downloads_what_is_stored_and_claims_earlier_comments(
     world: World, context: BrowserContext
 ) -> None:
-    """Of which there are none here; the page stays where it is."""
+    """Those of another system that came after their first sign-in; the page stays where it is."""
     page = await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")
-    await by_email(world, page, "file@example.org")
+    await by_email(world, page, "ann@example.com")
     async with page.expect_download() as download:
         await page.get_by_role("button", name="Download what is stored").click()
     lines = [json.loads(line) for line in (await (await download.value).path()).read_text("utf-8").splitlines()]
-    assert "file@example.org" in {line.get("record", {}).get("email") for line in lines}
+    assert "ann@example.com" in {line.get("record", {}).get("email") for line in lines}
     await page.get_by_role("button", name="Claim my earlier comments").click()
     await expect(page.get_by_role("status")).to_have_text("There are no earlier comments with your address.")
+    file = str(ROOT / "tests" / "samples" / "disqus.xml")
+    imported = await asyncio.to_thread(
+        ringside_process, "import", "disqus", file, "--product", "{path}", **world.service.variables
+    )
+    assert "The others were imported" in imported.stderr
+    await page.get_by_role("button", name="Claim my earlier comments").click()
+    await expect(page.get_by_role("status")).to_have_text(re.compile(r"^Comments that are yours now: [1-9]\.$"))
 
 
 async def test_a_member_deletes_their_account_after_signing_in_again(world: World, context: BrowserContext) -> None:

@@ -354,7 +354,7 @@ async function addAddress(input) {
 
 function save(changes, filled, input) {
   return working(async () => {
-    Object.assign(signedIn, (await change(UpdateProfile, changes, input && { INVALID_INPUT: 'badName' })).user);
+    Object.assign(signedIn, (await change(UpdateProfile, changes, changes.name && { INVALID_INPUT: 'badName' })).user);
     filled();
     tell(say('saved'));
   }, input);
@@ -362,6 +362,7 @@ function save(changes, filled, input) {
 
 async function claim() {
   const { done } = await finished((await change(ClaimComments, {}, { CONFLICT: 'noAddress' })).job);
+  take({ user: await ask(Viewer) }); // what was imported under an address brings what it signs in by
   const count = new Intl.NumberFormat(document.documentElement.lang).format(done);
   tell(done ? say('claimed', { count }) : say('noneClaimed'));
 }
