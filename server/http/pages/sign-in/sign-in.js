@@ -271,7 +271,9 @@ function fillProfile() {
 function fillEmails() {
   const { email, isGuest, suspension } = signedIn, hours = signedIn.lockReminderHours ?? 0;
   by('emails').hidden = !offered('EMAIL') || !email || isGuest || Boolean(suspension);
-  by('emails-to').textContent = say('emailsTo', { address: isolated(email ?? '') });
+  const isProven = signedIn.identities.some(({ method, label }) => method === 'EMAIL' && label === email);
+  const goTo = say('emailsTo', { address: isolated(email ?? '') });
+  by('emails-to').textContent = isProven ? goTo : `${goTo} ${say('emailsHint')}`; // emails reach only who has shown it
   by('replies').checked = signedIn.replyEmails;
   const unit = { style: 'unit', unit: 'hour', unitDisplay: 'long' };
   const { format } = new Intl.NumberFormat(document.documentElement.lang, unit);
