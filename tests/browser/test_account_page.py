@@ -12,6 +12,7 @@ from tests.browser.pages import BrowserPage, new_context
 from tests.browser.signing_in import World, as_guest, by_email, by_provider, give_code, violations
 from tests.command import ROOT, ringside_process
 from tests.queries import POST_COMMENT
+from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -203,12 +204,18 @@ async def test_a_suspended_member_signs_in_to_download_and_delete(
         await each.goto(f"{world.url}/sign-in?language=en")
         await by_email(world, each, address)
         await expect(each.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
-    suspended = await ask(moderating, SUSPEND, input={"user": await viewer(page), "reason": "Much too loud."})
-    assert suspended["suspendMember"]["__typename"] == "MemberSuspended"
+    loud = {"user": await viewer(page), "reason": "Much too loud."}
+
+    async def is_suspended() -> bool:
+        answer = await ask(moderating, SUSPEND, input=loud)
+        return bool(answer["suspendMember"]["__typename"] == "MemberSuspended")
+
+    await until(is_suspended, "every process knows of the role", pause=1.0)
     await context.clear_cookies()
     await page.goto(f"{world.url}/sign-in?language=en")
     await by_email(world, page, "loud@example.org", is_new=False)
-    await expect(page.get_by_text("Your account is suspended: \u2068Much too loud.\u2069")).to_be_visible()
+    await expect(page.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
+    await reload_until(page, page.get_by_text("Your account is suspended: \u2068Much too loud.\u2069").is_visible)
     await expect(page.get_by_role("button", name="Delete my account")).to_be_visible()
     await expect(page.get_by_role("button", name="Download what is stored")).to_be_visible()
     await expect(page.get_by_role("button", name="Save")).to_have_count(0)
