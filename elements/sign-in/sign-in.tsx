@@ -40,12 +40,25 @@ export default class SignIn extends Part<ViewerData> {
     session.drop(authorization); // not that of somebody else who has signed in meanwhile
   }
 
+  /** The service's page with what is the member's own. What has changed there is shown on coming back. */
+  private account(name: string) {
+    const { base, isElsewhere } = this.ringside;
+    const page = new URL('sign-in', base);
+    page.searchParams.set('language', this.language);
+    const follow = () => {
+      if (!isElsewhere || !open(page, '_blank', 'popup,width=480,height=680')) return true;
+      addEventListener('focus', () => this.askAgain(), { once: true });
+      return false;
+    };
+    return <a href={page.href} target={isElsewhere && '_blank'} part="account" title={this.t('account')} onclick={follow}><strong dir="auto">{name}</strong></a>;
+  }
+
   protected view() {
     const { viewer } = this;
     return (
       <div class="row between" part="bar">
         {viewer === undefined ? <span>{this.t('loading')}</span> : viewer ? [
-          <span>{this.t('as')} <strong dir="auto">{viewer.name}</strong></span>,
+          <span>{this.t('as')} {this.account(viewer.name)}</span>,
           <button type="button" part="button" onclick={() => this.signOut()}>{this.t('signOut')}</button>,
         ] : [<span class="soft">{this.t('visitor')}</span>, this.signInButton()]}
         {this.said && this.said !== this.seen && this.note()}

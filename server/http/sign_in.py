@@ -1,4 +1,4 @@
-"""/sign-in: the page on which people sign in, and how it hands a page of another site its own session.
+"""/sign-in: the page on which people sign in and have their account; it hands pages of other sites their own session.
 
 | address               | answers                                                                                |
 |-----------------------|----------------------------------------------------------------------------------------|

@@ -7,13 +7,15 @@ the CPU, or the first of NAMES on PATH. Without a browser these tests are skippe
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, async_playwright, expect
 
-from tests.browser.pages import FLAGS, LONGEST_WAIT, VIEWPORT, ExplorerPage, new_context
+from tests.browser.pages import FLAGS, LONGEST_WAIT, RECORD_VIOLATIONS, VIEWPORT, ExplorerPage, new_context
+from tests.browser.signing_in import World
 from tests.browser.sites import Visited, visited_demo
 from tests.service import Service
 
@@ -88,3 +90,20 @@ def visited(demo_data: Callable[[], str]) -> Iterator[Visited]:
         RINGSIDE_NEW_VISITORS_PER_ADDRESS="0",
     ) as visited:
         yield visited
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Two processes behind one address."""
+    with ExitStack() as stack:
+        world = World(tmp_path_factory.mktemp("signing-in"), stack)
+        stack.callback(world.stop)
+        yield world
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def context(browser: Browser) -> BrowserContext:
+    """A phone's."""
+    context = await new_context(browser, viewport={"width": 390, "height": 780}, locale="en-GB")
+    await context.add_init_script(RECORD_VIOLATIONS)
+    return context

@@ -99,6 +99,30 @@ async def test_what_a_visitor_voted_goes_on_although_its_request_is_lost_once(
         assert lost == [None]
 
 
+async def test_the_name_leads_to_the_account_and_follows_what_is_changed_there(
+    visited: Visited, browser: Browser
+) -> None:
+    """In a window like the one for signing in, in the element's language."""
+    async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>") as page:
+        element = page.page.locator("ringside-sign-in")
+        async with page.page.context.expect_page() as opening:
+            await element.get_by_role("button", name="Sign in").click()
+        window = await opening.value
+        await sign_in_by_email(visited, window, "renamed@example.org")
+        await window.get_by_role("button", name=GO_ON).click()
+        await is_signed_in(page.page)
+        async with page.page.context.expect_page() as opening:
+            await element.get_by_role("link", name=re.compile("^Member")).click()
+        window = await opening.value
+        await window.get_by_role("textbox", name="Name", exact=True).fill("Renate")
+        await window.keyboard.press("Enter")
+        await expect(window.get_by_role("status")).to_have_text("Saved.")
+        await window.close()
+        await page.page.evaluate("dispatchEvent(new Event('focus'))")
+        await expect(element).to_contain_text("Signed in as Renate")
+        assert await page.barriers("landmark-one-main", "page-has-heading-one", "region") == []
+
+
 async def lose_first(page: Page, pattern: str) -> list[str | None]:
     """Of the requests that have this, the first is lost. Returns which member other pages knew of at that moment."""
     lost: list[str | None] = []

@@ -4,35 +4,23 @@ The service is two processes behind one address, which are stopped and started a
 The other site is another origin and another site: the service is at 127.0.0.1, its pages at localhost.
 """
 
-import asyncio
-import json
 import re
-import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from http.server import ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jwt
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+from playwright.async_api import Browser, BrowserContext, Route, expect
 
 from server.execution.documents import write_manifest
-from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, ExplorerPage, new_context
+from tests.browser.pages import VIEWPORT, ExplorerPage, new_context
+from tests.browser.signing_in import ADA, METHODS, SITE_SECRET, World, as_guest, by_email, by_provider, site, violations
 from tests.browser.sites import Visited, running_site, sign_in_by_email
-from tests.http_server import Answering, serving_http
-from tests.mail_server import Mailbox, mail_server_beside
-from tests.oidc_provider import CLIENT, SECRET, OidcProvider, oidc_provider
-from tests.service import Service, running_service
+from tests.service import running_service
 from tests.sign_in import digits_in, link_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-ADA = "ada@example.org"
-SITE_SECRET = "a secret that the site and the service share"
 
 ERASE = """async () => {
   const ask = async (query, variables) => (await (await fetch('/graphql', { method: 'POST',
@@ -49,154 +37,6 @@ OWN_LOGIN = """async ([address, token]) => {
   });
   document.body.innerHTML = '<ringside-comments product="shop"></ringside-comments>';
 }"""
-SITE_PAGE = """<!doctype html><title>Site</title><button id="open">Sign in</button><p id="who">nobody</p>
-<script>
-const service = '{service}', bearer = new URLSearchParams(location.search).get('token');
-const tell = async token => {{
-  const answer = await fetch(`${{service}}/graphql`, {{ method: 'POST',
-    headers: {{ 'content-type': 'application/json', authorization: `Bearer ${{token}}` }},
-    body: JSON.stringify({{ query: '{{ viewer {{ name }} }}' }}) }});
-  document.getElementById('who').textContent = (await answer.json()).data?.viewer?.name ?? 'refused';
-}};
-let opened = null;
-const back = `&returnTo=${{encodeURIComponent(location.origin + location.pathname)}}`;
-document.getElementById('open').onclick = () => {{
-  opened = open(`${{service}}/sign-in?origin=${{location.origin}}&state=mine${{back}}`, 'sign-in', 'width=400');
-}};
-addEventListener('message', ({{ origin, source, data }}) => {{
-  if (origin === service && source === opened && data.state === 'mine') tell(data.token);
-}});
-const code = new URLSearchParams(location.hash.slice(1)).get('ringside-code');
-if (bearer) tell(bearer);
-const query = 'mutation ($input: SignInInput!) {{ signIn(input: $input) {{ ... on SignedIn {{ token }} }} }}';
-if (code) fetch(`${{service}}/graphql`, {{ method: 'POST', headers: {{ 'content-type': 'application/json' }},
-  body: JSON.stringify({{ query, variables: {{ input: {{ token: code }} }} }}) }})
-  .then(answer => answer.json()).then(({{ data }}) => tell(data.signIn.token));
-</script>
-"""
-
-
-class _Site(Answering):
-    """A page that signs people in by the service's window; /severed cuts the tie to windows that it opens."""
-
-    service = ""
-
-    def do_GET(self) -> None:
-        body = SITE_PAGE.format(service=self.service).encode()
-        if self.path.startswith("/framing"):
-            body = f'<!doctype html><iframe src="{self.service}/sign-in"></iframe>'.encode()
-        headers = {"content-type": "text/html; charset=utf-8"}
-        if self.path.startswith("/severed"):
-            headers["cross-origin-opener-policy"] = "same-origin"
-        self.answer(200, body, headers)
-
-
-@contextmanager
-def site(service: str) -> Iterator[str]:
-    """A site whose pages use this service; its origin."""
-    handler = type("Site", (_Site,), {"service": service})
-    with serving_http(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server:
-        yield f"http://localhost:{server.server_port}"
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-class World:
-    """The service, which can be started again; its mailbox; its provider; a site that it lists."""
-
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self.mailbox = Mailbox()
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.provider: OidcProvider = stack.enter_context(oidc_provider())
-        self.site = stack.enter_context(site(self.url))
-        self.variables = {
-            "RINGSIDE_DATA": str(folder / "data"),
-            "RINGSIDE_PUBLIC_URL": self.url,
-            "RINGSIDE_SMTP_URL": stack.enter_context(mail_server_beside(self.mailbox, folder)),
-            "RINGSIDE_CORS_ORIGINS": self.site,
-            "RINGSIDE_GUESTS": "comments",
-            "RINGSIDE_OIDC_ISSUER": self.provider.issuer,
-            "RINGSIDE_OIDC_CLIENT_ID": CLIENT,
-            "RINGSIDE_OIDC_CLIENT_SECRET": SECRET,
-            "RINGSIDE_JWT_AUDIENCE": "ringside",
-            "RINGSIDE_SITE_KEYS": json.dumps([{"issuer": "shop", "hs256": SITE_SECRET}]),
-        }
-        self._running = ExitStack()
-        self.start(workers=2)
-
-    def start(self, workers: int = 1) -> None:
-        arguments = ["--port", str(self.port), "--workers", str(workers)]
-        self.service: Service = self._running.enter_context(running_service(self.variables, arguments))
-
-    def stop(self) -> None:
-        self._running.close()
-
-    async def restart(self) -> None:
-        await asyncio.to_thread(self.stop)
-        await asyncio.to_thread(self.start)
-
-    async def email(self, address: str, sent: int) -> Any:
-        """The email that came to an address after so many."""
-        while not (found := [email for to, email in self.mailbox.emails[sent:] if to == address]):
-            await asyncio.sleep(0.05)
-        return found[0]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with ExitStack() as stack:
-        world = World(tmp_path_factory.mktemp("signing-in"), stack)
-        stack.callback(world.stop)
-        yield world
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def context(browser: Browser) -> BrowserContext:
-    context = await new_context(browser, viewport={"width": 390, "height": 780}, locale="en-GB")
-    await context.add_init_script(RECORD_VIOLATIONS)
-    return context
-
-
-async def by_email(world: World, page: Page, address: str = ADA, between: Callable[[], Any] | None = None) -> None:
-    """Ask for a code, and give its digits as some programs copy them from a text that is read from the right."""
-    sent = len(world.mailbox.emails)
-    await page.get_by_label("Email address").fill(address)
-    await page.get_by_role("button", name="Send me a code").click()
-    await expect(page.get_by_text(f"We sent a code to \u2068{address}\u2069")).to_be_visible()
-    digits = digits_in(await world.email(address, sent))
-    if between is not None:
-        await between()
-    await expect(page.get_by_label("Code from the email")).to_be_focused()
-    await page.get_by_label("Code from the email").fill(f"\u202a{digits[:3]} {digits[3:]}\u202c")
-    await page.keyboard.press("Enter")
-
-
-async def as_guest(_: World, page: Page, between: Callable[[], Any] | None = None) -> None:
-    await page.get_by_label("Your name").fill("Ann")
-    if between is not None:
-        await between()
-    await page.get_by_role("button", name="Go on as a guest").click()
-
-
-async def by_provider(_: World, page: Page, between: Callable[[], Any] | None = None) -> None:
-    await page.get_by_role("button", name=re.compile("Go on with 127.0.0.1")).click()
-    await expect(page.get_by_role("button", name="Yes, it is me")).to_be_visible()
-    if between is not None:
-        await between()
-    await page.get_by_role("button", name="Yes, it is me").click()
-
-
-METHODS: Mapping[str, Any] = {"email": by_email, "guest": as_guest, "provider": by_provider}
-
-
-async def violations(page: Page) -> list[str]:
-    found: list[str] = await page.evaluate("violations")
-    return found
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -212,7 +52,7 @@ async def test_each_method_signs_in_on_the_service_s_own_page(
     await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
     (cookie,) = [each for each in await context.cookies() if each["name"] == "ringside_session"]
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Lax")
-    await page.get_by_role("button", name="Sign out").click()
+    await page.get_by_role("button", name="Sign out", exact=True).click()
     await expect(page.get_by_role("status")).to_have_text("You are signed out.")
     assert not [each for each in await context.cookies() if each["name"] == "ringside_session"]
     assert await violations(page) == []
@@ -287,7 +127,7 @@ async def test_people_sign_in_where_only_trusted_documents_run(
         await page.get_by_label("Your name").fill("Ann")
         await page.get_by_role("button", name="Go on as a guest").click()
         await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
-        await page.get_by_role("button", name="Sign out").click()
+        await page.get_by_role("button", name="Sign out", exact=True).click()
         await sign_in_by_email(Visited(service, other), page, ADA)
     assert await violations(page) == []
 
@@ -309,6 +149,7 @@ async def test_the_link_signs_in_the_browser_that_opens_it_and_the_digits_do_not
         await expect(link.get_by_role("button", name="Sign in as \u2068linked@example.org\u2069")).to_be_visible()
     assert link.url == f"{world.url}/sign-in"
     await link.get_by_role("button", name=re.compile("Sign in as")).click()
+    await link.get_by_role("button", name="Not now").click()
     await expect(link.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
     await page.get_by_label("Code from the email").fill(digits_in(email))
     await page.keyboard.press("Enter")
@@ -326,7 +167,7 @@ async def test_who_has_to_confirm_a_sign_in_is_asked_although_there_is_a_session
     await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
     await page.goto(f"{world.url}/sign-in?again=1&language=en&returnTo=/sign-in%3Flanguage=en")
     await expect(page.get_by_role("status")).to_have_text("Please confirm that it is you: sign in again.")
-    await by_email(world, page, "again@example.org")
+    await by_email(world, page, "again@example.org", is_new=False)
     await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
 
 
@@ -339,7 +180,7 @@ async def test_who_was_erased_is_told_so(world: World, context: BrowserContext) 
     assert await page.evaluate(ERASE) == "MemberErasure"
     await context.clear_cookies()
     await page.goto(f"{world.url}/sign-in?language=en")
-    await by_email(world, page, "erased@example.org")
+    await by_email(world, page, "erased@example.org", is_new=False)
     await expect(page.locator("#number-error")).to_have_text(re.compile("This account was erased"))
 
 
@@ -355,7 +196,7 @@ async def test_who_signs_in_on_a_page_that_may_sign_nobody_in_is_not_told_of_an_
 
     await page.route("**/graphql", over_tls)
     await page.goto(f"{world.url}/sign-in?language=en")
-    await by_email(world, page, "newcomer@example.org")
+    await by_email(world, page, "newcomer@example.org", is_new=False)
     await expect(page.locator("#number-error")).to_have_text(re.compile("This page may not sign anybody in"))
 
 
@@ -389,7 +230,7 @@ async def test_a_guest_is_led_nowhere_where_all_are_guests(
         await page.goto(f"{service.url}/sign-in?language=en")
         await page.get_by_label("Your name").fill("Ann")
         await page.keyboard.press("Enter")
-        await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        await expect(page.get_by_role("button", name="Sign out", exact=True)).to_be_visible()
         await expect(page.get_by_role("button", name="Sign in as somebody else")).to_be_hidden()
 
 
@@ -399,7 +240,7 @@ async def test_a_guest_signs_in_with_an_address_and_stays_who_they_are(world: Wo
     await page.goto(f"{world.url}/sign-in?language=en")
     await as_guest(world, page)
     await page.get_by_role("button", name="Sign in with an address").click()
-    await by_email(world, page, "ann@example.org", page.reload)
+    await by_email(world, page, "ann@example.org", page.reload, is_new=False)
     await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
     await expect(page.get_by_role("button", name="Sign in as somebody else")).to_be_visible()
 
@@ -434,7 +275,7 @@ async def test_a_provider_is_added_to_nobody_who_is_signed_out(world: World, con
     await as_guest(world, page)
     await expect(page.get_by_role("button", name="Add 127.0.0.1 to \u2068Ann\u2069")).to_be_visible()
     await tab.goto(f"{world.url}/sign-in?language=en")
-    await tab.get_by_role("button", name="Sign out").click()
+    await tab.get_by_role("button", name="Sign out", exact=True).click()
     await expect(tab.get_by_role("status")).to_have_text("You are signed out.")
     await page.get_by_role("button", name="Add 127.0.0.1 to \u2068Ann\u2069").click()
     await expect(page.get_by_role("status")).to_contain_text("look who is signed in now")
@@ -458,13 +299,16 @@ async def test_a_tab_shows_who_is_signed_in_when_a_guest_is_not_wanted_any_more(
 async def test_each_method_signs_in_on_a_page_of_another_site(
     world: World, context: BrowserContext, method: str
 ) -> None:
-    """In a window of the service's, which names the site and hands its token over only after a press."""
+    """In a window of the service's, which names the site and hands its token over only after a press.
+
+    The service is started again while the window waits.
+    """
     page = await context.new_page()
     await page.goto(f"{world.site}/")
     async with page.expect_popup() as opening:
         await page.get_by_role("button", name="Sign in").click()
     window = await opening.value
-    await METHODS[method](world, window)
+    await METHODS[method](world, window, between=world.restart)
     go_on = window.get_by_role("button", name=re.compile(rf"Go on as .* on {world.site.removeprefix('http://')}"))
     await expect(go_on).to_be_visible()
     await expect(page.locator("#who")).to_have_text("nobody")
@@ -575,6 +419,6 @@ async def test_the_explorer_is_signed_in_by_the_session_and_out_by_a_button(
     await explorer.write(explorer.headers, '{ "Authorization": "Bearer forged')
     await explorer.run()
     await expect(explorer.answer).to_contain_text("UNAUTHENTICATED")
-    await explorer.page.get_by_role("button", name="Sign out").click()
+    await explorer.page.get_by_role("button", name="Sign out", exact=True).click()
     await expect(explorer.page.get_by_role("link", name="Sign in")).to_be_visible()
     assert await explorer.violations() == []

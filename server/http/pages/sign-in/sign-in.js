@@ -1,13 +1,18 @@
-// Signs people in on the service's own origin, where a cookie keeps their session; and hands a page of another site a
-// token of its own, once somebody has pressed the button that names the site.
+// Signs people in on the service's own origin, where a cookie keeps their session; hands a page of another site a token
+// of its own, once somebody has pressed the button that names the site; and shows members what is theirs.
 
 const asked = JSON.parse(document.body.dataset.asked);
 const LANGUAGES = ['en', 'de', 'es', 'ar'];
 const KEPT = 'ringside-sign-in'; // the request of the code that this window waits for, and who asked
+const UNNAMED = 'ringside-unnamed'; // who was asked for a name here and gave none
+const REMINDERS = [0, 1, 3, 6, 12, 24, 48, 72, 168];
+const MOST_WAITING = 60_000;
+const REFUSED = { NOT_ALLOWED: 'notPossible', NOT_SIGNED_IN: 'again', RATE_LIMITED: 'tooOften' };
 
 const by = id => document.getElementById(id);
 let texts = {};
 let signedIn = null;
+let adds = false; // whether an address is asked for to be added
 
 // ── texts ──
 
@@ -23,6 +28,8 @@ async function loadTexts() {
   document.documentElement.dir = language === 'ar' ? 'rtl' : 'ltr';
   for (const each of document.querySelectorAll('[data-text]')) each.textContent = say(each.dataset.text);
 }
+
+const who = () => signedIn && `${signedIn.id} ${signedIn.isGuest}`;
 
 // Names and addresses may run in the other direction than the sentence around them.
 const isolated = text => `\u2068${text}\u2069`;
@@ -59,6 +66,7 @@ async function ask(query, variables = {}, again = true) {
 
 // The service knows them and runs them where it runs trusted documents alone.
 const { Viewer, Request, SignIn, AsGuest, Challenge, SignOut } = asked.documents;
+const { UpdateProfile, AddIdentity, RemoveIdentity, ClaimComments, ExportMember, EraseMember, Job } = asked.documents;
 
 // By the digits or the link of an email. What is wrong with these is that their member was erased; otherwise it is the
 // page that may sign nobody in, behind a proxy that the service does not know, say.
@@ -90,9 +98,39 @@ async function send(path, body) {
   return answer;
 }
 
+// Changes what belongs to whom the page shows, if they are still signed in. `then` is where to go on after signing in
+// anew, if this asks for a recent sign-in; `told` says refusals in other words than those of signing in.
+async function change(query, input, { then = '', ...told } = {}) {
+  if ((await ask(Viewer))?.id !== signedIn.id) {
+    await showAnew();
+    throw new Refused('changed');
+  }
+  return ask(query, { input }).catch(error => {
+    if (error.code === 'NOT_SIGNED_IN') signInAgain(then);
+    throw new Refused({ ...REFUSED, ...told }[error.code] ?? error.code);
+  });
+}
+
+function signInAgain(then) {
+  const search = location.search.length < 1000 ? location.search : '';
+  const query = { again: '1', language: document.documentElement.lang, returnTo: `/sign-in${search}${then}` };
+  location.assign(`/sign-in?${new URLSearchParams(query)}`);
+}
+
+// A job that has ended.
+async function finished({ id }) {
+  for (const until = Date.now() + MOST_WAITING; Date.now() < until; ) {
+    const job = await ask(Job, { id });
+    if (job?.state === 'DONE') return job;
+    if (job?.state === 'FAILED') throw new Refused('failed');
+    await new Promise(resolve => setTimeout(resolve, 500));
+  }
+  throw new Refused('underWay');
+}
+
 // ── showing ──
 
-const SECTIONS = ['methods', 'code', 'link', 'signed-in'];
+const SECTIONS = ['methods', 'code', 'link', 'naming', 'signed-in', 'erasing'];
 
 function show(section, title, focus) {
   for (const each of SECTIONS) by(each).hidden = each !== section;
@@ -128,7 +166,8 @@ async function working(work, input) {
   try {
     await work();
   } catch (error) {
-    if (input) mark(input, reason(error));
+    const isTyped = input?.offsetParent && error.code !== 'changed'; // by whom the page shows, and shown still
+    if (isTyped) mark(input, reason(error));
     else text = reason(error);
   } finally {
     for (const each of buttons) each.disabled = false;
@@ -143,8 +182,10 @@ function title() {
   return asked.site ? say('signInOn', { site: asked.site }) : say('signIn');
 }
 
+const offered = name => asked.methods.includes(name);
+
 function showMethods() {
-  const offered = name => asked.methods.includes(name);
+  adds = false;
   by('provider').hidden = !offered('PROVIDER');
   by('provider').textContent = say('byProvider', { provider: asked.provider });
   by('email').hidden = !offered('EMAIL');
@@ -154,14 +195,24 @@ function showMethods() {
   const [first, second] = document.querySelectorAll('[data-between]');
   first.hidden = by('provider').hidden || by('email').hidden;
   second.hidden = by('guest').hidden || (by('provider').hidden && by('email').hidden);
+  by('back').hidden = !signedIn || asked.again;
   show('methods', title(), offered('EMAIL') ? by('address') : undefined);
+}
+
+function showAddress() {
+  showMethods();
+  adds = true;
+  for (const each of [by('provider'), by('guest'), ...document.querySelectorAll('[data-between]')]) each.hidden = true;
+  show('methods', say('addAddress'), by('address'));
 }
 
 function showCode(address) {
   by('sent').textContent = say('codeSent', { address: isolated(address) });
   by('number').value = '';
   mark(by('number'), '');
-  show('code', title(), by('number'));
+  by('hint').textContent = adds ? `${say('codeHint')} ${say('addHint')}` : say('codeHint');
+  by('give').textContent = say(adds ? 'addAddress' : 'signIn');
+  show('code', adds ? say('addAddress') : title(), by('number'));
   if (asked.demo) showDemoEmail(address);
 }
 
@@ -183,17 +234,87 @@ function showLink() {
   show('link', title(), by('press'));
 }
 
+function showNaming() {
+  mark(by('new-name'), '');
+  show('naming', say('chooseName'), by('new-name'));
+}
+
 function showSignedIn() {
-  const name = isolated(signedIn.name);
-  by('continue').textContent = asked.site ? say('continueOn', { name, site: asked.site }) : say('continueAs', { name });
   by('continue').hidden = !asked.site && !asked.returnTo;
-  by('add').hidden = !asked.methods.includes('PROVIDER');
-  by('add').textContent = say('addProvider', { provider: asked.provider, name });
   // A guest stays who they are with an address that is nobody's.
-  const isLed = signedIn.isGuest && asked.methods.includes('EMAIL');
-  by('somebody-else').textContent = say(isLed ? 'withAddress' : 'somebodyElse');
-  by('somebody-else').hidden = signedIn.isGuest && !asked.methods.some(each => ['EMAIL', 'PROVIDER'].includes(each));
-  show('signed-in', say('signedInAs', { name }), by('continue').hidden ? undefined : by('continue'));
+  by('somebody-else').textContent = say(signedIn.isGuest && offered('EMAIL') ? 'withAddress' : 'somebodyElse');
+  by('somebody-else').hidden = signedIn.isGuest && !['EMAIL', 'PROVIDER'].some(offered);
+  by('account').open = by('continue').hidden;
+  fillProfile();
+  fillEmails();
+  fillIdentities();
+  show('signed-in', by('title').textContent, by('continue').hidden ? undefined : by('continue'));
+}
+
+const option = (value, text, chosen) => new Option(text, value, false, value === chosen);
+
+function fillProfile() {
+  const { isGuest, suspension, timeZone } = signedIn, name = isolated(signedIn.name);
+  by('title').textContent = document.title = say('signedInAs', { name });
+  by('continue').textContent = asked.site ? say('continueOn', { name, site: asked.site }) : say('continueAs', { name });
+  by('add').textContent = say('addProvider', { provider: asked.provider, name });
+  by('suspended').hidden = !suspension;
+  if (suspension) by('suspended').textContent = say('suspended', { reason: isolated(suspension.reason) });
+  by('profile').hidden = Boolean(suspension);
+  by('own-name').value = signedIn.name;
+  by('zones').hidden = isGuest;
+  const chosen = timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zones = new Set([...Intl.supportedValuesOf('timeZone'), 'UTC', chosen]);
+  by('zone').replaceChildren(...[...zones].sort().map(zone => option(zone, zone.replaceAll('_', ' '), chosen)));
+}
+
+function fillEmails() {
+  const { email, isGuest, suspension } = signedIn, hours = signedIn.lockReminderHours ?? 0;
+  by('emails').hidden = !offered('EMAIL') || !email || isGuest || Boolean(suspension);
+  const isProven = signedIn.identities.some(({ method, label }) => method === 'EMAIL' && label === email);
+  const goTo = say('emailsTo', { address: isolated(email ?? '') });
+  by('emails-to').textContent = isProven ? goTo : `${goTo} ${say('emailsHint')}`; // emails reach only who has shown it
+  by('replies').checked = signedIn.replyEmails;
+  const unit = { style: 'unit', unit: 'hour', unitDisplay: 'long' };
+  const { format } = new Intl.NumberFormat(document.documentElement.lang, unit);
+  const choices = [...new Set([...REMINDERS, hours])].sort((one, other) => one - other);
+  const text = each => (each ? say('before', { time: format(each) }) : say('never'));
+  by('reminder').replaceChildren(...choices.map(each => option(each, text(each), hours)));
+  by('word-at').value = signedIn.dailyWordAt ?? '';
+}
+
+function fillIdentities() {
+  const { identities, isGuest, suspension } = signedIn, isOnly = identities.length < 2;
+  by('identities').replaceChildren(...identities.map(({ method, label }) => {
+    const item = document.createElement('li'), text = document.createElement('span');
+    text.textContent = method === 'GUEST' ? say('guest') : isolated(label);
+    item.append(text);
+    if (!isOnly && !suspension) item.append(removing({ method, label }));
+    return item;
+  }));
+  by('add-address').hidden = isGuest || !offered('EMAIL');
+  by('add').hidden = !offered('PROVIDER');
+  by('everywhere').hidden = isGuest;
+  const hasAddress = Boolean(signedIn.email) || identities.some(({ method }) => method === 'EMAIL');
+  by('claiming').hidden = isGuest || !hasAddress || Boolean(suspension);
+}
+
+function removing(identity) {
+  const label = isolated(identity.label), button = document.createElement('button');
+  Object.assign(button, { type: 'button', className: 'quiet', textContent: say('remove') });
+  button.setAttribute('aria-label', say('removeThis', { label }));
+  button.addEventListener('click', () =>
+    working(async () => {
+      take(await change(RemoveIdentity, identity, { CONFLICT: 'lastIdentity' }));
+      by('identities-title').focus();
+      tell(say('removed', { label }));
+    }));
+  return button;
+}
+
+function showErasing(choice = 'ANONYMISE') {
+  for (const each of document.querySelectorAll('[name="contributions"]')) each.checked = each.value === choice;
+  show('erasing', say('eraseTitle', { name: isolated(signedIn.name) }));
 }
 
 async function showAnew() {
@@ -204,12 +325,63 @@ async function showAnew() {
 
 // ── what people do ──
 
-async function enter(user) {
-  signedIn = user;
+async function enter() {
   sessionStorage.removeItem(KEPT);
+  signedIn = await ask(Viewer);
+  if (!signedIn) throw new Refused('noCookie');
+  // The service makes up a name for whom nobody has named.
+  const isNamed = !/^Member [b-z]{4}$/.test(signedIn.name) || localStorage.getItem(UNNAMED) === signedIn.id;
+  if (isNamed || asked.again || signedIn.suspension) goOn();
+  else showNaming();
+}
+
+function goOn() {
   // A page of another site gets its token only by a press of the button that names the site.
   if (!asked.site && asked.returnTo) location.replace(asked.returnTo);
   else showSignedIn();
+}
+
+// What the service answers with the member as they are now.
+function take({ user }) {
+  Object.assign(signedIn, user);
+  fillIdentities();
+}
+
+async function addAddress(input) {
+  take(await change(AddIdentity, input, { then: '#add' }));
+  sessionStorage.removeItem(KEPT);
+  showSignedIn();
+  tell(say('added'));
+}
+
+function save(changes, filled, input) {
+  return working(async () => {
+    Object.assign(signedIn, (await change(UpdateProfile, changes, changes.name && { INVALID_INPUT: 'badName' })).user);
+    filled();
+    tell(say('saved'));
+  }, input);
+}
+
+async function claim() {
+  const { done } = await finished((await change(ClaimComments, {}, { CONFLICT: 'noAddress' })).job);
+  take({ user: await ask(Viewer) }); // what was imported under an address brings what it signs in by
+  const count = new Intl.NumberFormat(document.documentElement.lang).format(done);
+  tell(done ? say('claimed', { count }) : say('noneClaimed'));
+}
+
+async function download() {
+  const { url, job } = await change(ExportMember, { user: signedIn.id });
+  await finished(job);
+  const { pathname, search } = new URL(url, location.href);
+  location.assign(pathname + search); // which is no page, so this one stays
+  tell(say('downloaded'));
+}
+
+async function erase(contributions) {
+  await change(EraseMember, { user: signedIn.id, contributions }, { then: `#erase-${contributions}` });
+  signedIn = null;
+  showMethods();
+  tell(say('deleted'));
 }
 
 async function handOver() {
@@ -246,11 +418,11 @@ function listen() {
     if (!/^\S+@\S+$/.test(email)) return mark(input, say('badAddress'));
     working(async () => {
       const variables = { email, language: document.documentElement.lang };
-      if (asked.returnTo) variables.returnTo = asked.returnTo;
+      if (asked.returnTo && !adds) variables.returnTo = asked.returnTo;
       const { request } = await ask(Request, { input: variables }).catch(error => {
         throw error.code === 'INVALID_INPUT' ? new Refused('badAddress') : error;
       });
-      const kept = { request, email, until: Date.now() + 15 * 60_000, as: JSON.stringify(signedIn) };
+      const kept = { request, email, until: Date.now() + 15 * 60_000, as: who(), adds };
       sessionStorage.setItem(KEPT, JSON.stringify(kept));
       showCode(email);
     }, input);
@@ -261,11 +433,16 @@ function listen() {
     const code = by('number').value.replace(/\P{Nd}/gu, ''); // pasted, with marks of its direction, say
     if (!/^\p{Nd}{6}$/u.test(code)) return mark(by('number'), say('TOKEN_UNKNOWN')); // it would count as a guess
     const input = { request: kept.request, code };
-    working(async () => enter((await signIn(input)).user), by('number'));
+    working(async () => {
+      if (adds) return addAddress(input);
+      await signIn(input);
+      return enter();
+    }, by('number'));
   });
   by('another').addEventListener('click', () => {
     sessionStorage.removeItem(KEPT);
-    showMethods();
+    if (adds) showAddress();
+    else showMethods();
   });
   by('guest').addEventListener('submit', event => {
     event.preventDefault();
@@ -273,7 +450,8 @@ function listen() {
     if (!name) return mark(by('name'), say('badName'));
     working(async () => {
       try {
-        await enter((await asGuest({ name })).user);
+        await asGuest({ name });
+        await enter();
       } catch (error) {
         if (error.code === 'NOT_ALLOWED') await showAnew(); // another tab has signed somebody in
         if (!signedIn) throw error.code === 'INVALID_INPUT' ? new Refused('badName') : error;
@@ -283,7 +461,8 @@ function listen() {
   by('press').addEventListener('click', () =>
     working(async () => {
       try {
-        await enter((await signIn({ token: asked.link.token })).user);
+        await signIn({ token: asked.link.token });
+        await enter();
       } catch (error) {
         showMethods();
         throw error;
@@ -293,13 +472,56 @@ function listen() {
   by('provider').addEventListener('click', () => toProvider(false));
   by('add').addEventListener('click', () => toProvider(true));
   by('somebody-else').addEventListener('click', showMethods);
-  by('sign-out').addEventListener('click', () =>
-    working(async () => {
-      await ask(SignOut, { input: {} });
-      signedIn = null;
-      showMethods();
-      tell(say('signedOut'));
-    }));
+  by('back').addEventListener('click', showSignedIn);
+  by('sign-out').addEventListener('click', () => signOut({}, 'signedOut'));
+}
+
+function signOut(input, text) {
+  return working(async () => {
+    await ask(SignOut, { input });
+    signedIn = null;
+    showMethods();
+    tell(say(text));
+  });
+}
+
+function listenToMembers() {
+  by('called').addEventListener('submit', event => {
+    event.preventDefault();
+    const name = by('new-name').value.trim();
+    if (!name) return mark(by('new-name'), say('badName'));
+    save({ name }, goOn, by('new-name'));
+  });
+  by('not-now').addEventListener('click', () => {
+    localStorage.setItem(UNNAMED, signedIn.id);
+    goOn();
+  });
+  by('profile').addEventListener('submit', event => {
+    event.preventDefault();
+    const name = by('own-name').value.trim(), timeZone = by('zone').value;
+    if (!name) return mark(by('own-name'), say('badName'));
+    save(changed(signedIn.isGuest ? { name } : { name, timeZone }), fillProfile, by('own-name'));
+  });
+  by('emails').addEventListener('submit', event => {
+    event.preventDefault();
+    const dailyWordAt = by('word-at').value || null, lockReminderHours = Number(by('reminder').value);
+    save(changed({ replyEmails: by('replies').checked, lockReminderHours, dailyWordAt }), fillEmails);
+  });
+  by('add-address').addEventListener('click', showAddress);
+  by('everywhere').addEventListener('click', () => signOut({ everywhere: true }, 'signedOutEverywhere'));
+  by('claim').addEventListener('click', () => working(claim));
+  by('download').addEventListener('click', () => working(download));
+  by('delete').addEventListener('click', () => showErasing());
+  by('keep').addEventListener('click', showSignedIn);
+  by('erase').addEventListener('submit', event => {
+    event.preventDefault();
+    working(() => erase(new FormData(by('erase')).get('contributions')));
+  });
+}
+
+// What differs from what is stored: another page may have changed the rest.
+function changed(values) {
+  return Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== signedIn[name]));
 }
 
 // ── beginning ──
@@ -307,6 +529,7 @@ function listen() {
 async function begin() {
   await loadTexts();
   listen();
+  listenToMembers();
   if (asked.refused) {
     show(null, say('signIn'));
     tell(say('notAllowed'));
@@ -323,16 +546,22 @@ async function begin() {
   }
   signedIn = await ask(Viewer).catch(() => null);
   const isDone = location.pathname.endsWith('/done');
-  if (isDone && signedIn && !asked.site && asked.returnTo) {
-    location.replace(asked.returnTo); // back from the provider
-    return;
+  if (isDone && signedIn) { // back from the provider, which is no place to load again
+    history.replaceState(null, '', `/sign-in${location.search}`);
+    return enter();
   }
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null');
   // Who was signed in when they asked waits for it still, unless another tab has signed somebody in.
-  const waits = kept && kept.until > Date.now() && (asked.again || !signedIn || kept.as === JSON.stringify(signedIn));
-  if (waits) showCode(kept.email);
-  else if (signedIn && !asked.again) showSignedIn();
-  else showMethods();
+  const isSame = kept?.adds ? !asked.again && kept.as === who() : asked.again || !signedIn || kept?.as === who();
+  const then = /^#(add|erase-.*)$/.exec(location.hash)?.[1] ?? ''; // back from signing in anew
+  if (kept && kept.until > Date.now() && isSame) {
+    ({ adds } = kept);
+    showCode(kept.email);
+  } else if (!signedIn || asked.again) showMethods();
+  else if (then === 'add') showAddress();
+  else if (then.startsWith('erase-')) showErasing(then.split('-')[1]);
+  else showSignedIn();
+  if (then) history.replaceState(null, '', location.pathname + location.search);
   if (asked.error) tell(say(asked.error));
   else if (asked.again) tell(say('again'));
 }

@@ -1,0 +1,256 @@
+"""What is a member's own, on the page for signing in: name, emails, ways to sign in, the file, and erasing."""
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+
+from tests.browser.pages import BrowserPage, new_context
+from tests.browser.signing_in import World, as_guest, by_email, by_provider, give_code, violations
+from tests.command import ROOT, ringside_process
+from tests.queries import POST_COMMENT
+from tests.waiting import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+SIGNED_IN = re.compile("You are signed in as")
+KNOWN = re.compile("You are signed in as|^Sign in$")
+ASK = """async ([query, variables]) => (await (await fetch('/graphql', { method: 'POST',
+  headers: { 'content-type': 'application/json' }, body: JSON.stringify({ query, variables }) })).json()).data"""
+SUSPEND = "mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) { __typename } }"
+AUTHOR = "query ($id: ID!) { node(id: $id) { ... on Comment { author { name } } } }"
+
+
+async def ask(page: Page, query: str, **variables: Any) -> Any:
+    """Over the API, with the page's session."""
+    return await page.evaluate(ASK, [query, variables])
+
+
+async def comment(page: Page, **given: Any) -> str:
+    """The id of a new comment."""
+    posted = await ask(page, POST_COMMENT, input={"product": "page", "language": "en", "body": "Well done.", **given})
+    return str(posted["postComment"]["comment"]["id"])
+
+
+async def viewer(page: Page) -> str:
+    return str((await ask(page, "{ viewer { id } }"))["viewer"]["id"])
+
+
+async def reload_until(page: Page, shown: Any) -> None:
+    """Processes may show an old profile, or an ended session, for some seconds."""
+    for _ in range(60):
+        await page.reload()
+        await expect(page.get_by_role("heading", level=1, name=KNOWN)).to_be_visible()
+        if await shown():
+            return
+        await page.wait_for_timeout(1000)
+    pytest.fail("the page does not show it")
+
+
+async def test_who_signs_in_by_email_for_the_first_time_chooses_a_name(world: World, context: BrowserContext) -> None:
+    """The service makes one up otherwise, which others see."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await give_code(world, page, "nora@example.org")
+    await expect(page.get_by_role("heading", name="Choose a name")).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("alert")).to_have_text("Write a name of 1 to 80 characters.")
+    await page.get_by_role("textbox", name="Name", exact=True).fill("Nora")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="You are signed in as \u2068Nora\u2069")).to_be_visible()
+    posted = await comment(page)
+    assert (await ask(page, AUTHOR, id=posted))["node"]["author"]["name"] == "Nora"
+    assert await violations(page) == []
+
+
+async def test_who_wants_to_be_told_of_replies_gets_an_email(
+    world: World, context: BrowserContext, browser: Browser
+) -> None:
+    """The wishes are there after a reload, and keep what another page has changed meanwhile."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "rita@example.org")
+    await expect(page.get_by_text("They go to \u2068rita@example.org\u2069.")).to_be_visible()
+    await page.get_by_label("Tell me when somebody replies").check()
+    await page.get_by_label("Remind me before an event locks").select_option("24 hours before")
+    await page.get_by_label("When the daily word comes").fill("07:30")
+    await page.locator("#emails").get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("status")).to_have_text("Saved.")
+    sent, posted = len(world.mailbox.emails), await comment(page)
+    other = await (await new_context(browser)).new_page()
+    await other.goto(f"{world.url}/sign-in?language=en")
+    await as_guest(world, other)
+    await expect(other.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
+    await comment(other, inReplyTo=posted)
+    await reload_until(page, page.get_by_label("Tell me when somebody replies").is_checked)
+    await expect(page.get_by_label("When the daily word comes")).to_have_value("07:30")
+    await expect(page.get_by_label("Remind me before an event locks")).to_have_value("24")
+    await page.get_by_role("textbox", name="Name", exact=True).fill("Rita")
+    await page.get_by_label("Time zone").select_option("Asia/Tokyo")
+    await page.locator("#profile").get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("heading", name="You are signed in as \u2068Rita\u2069")).to_be_visible()
+    stored = (await ask(page, "{ viewer { name timeZone replyEmails lockReminderHours } }"))["viewer"]
+    assert stored == {"name": "Rita", "timeZone": "Asia/Tokyo", "replyEmails": True, "lockReminderHours": 24}
+    await world.email("rita@example.org", sent)
+
+
+async def test_a_member_adds_an_address_and_removes_the_provider(world: World, context: BrowserContext) -> None:
+    """They sign in by the address as the same member, and no longer by the provider. The last way stays."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "taken@example.org")
+    await page.get_by_role("button", name="Sign out", exact=True).click()
+    await by_provider(world, page)
+    await expect(page.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
+    before = await viewer(page)
+    await expect(page.get_by_text("If none arrive, add this address")).to_be_visible()
+    await page.get_by_role("button", name="Add an address").click()
+    await give_code(world, page, "second@example.org", page.reload)
+    await expect(page.get_by_role("status")).to_have_text("You can sign in with this address, too.")
+    await expect(page.get_by_text("They go to \u2068second@example.org\u2069.", exact=True)).to_be_visible()
+    await page.get_by_role("button", name="Sign out", exact=True).click()
+    await by_email(world, page, "second@example.org", is_new=False)
+    await expect(page.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
+    assert await viewer(page) == before
+    remove = page.get_by_role("button", name=re.compile("^Remove"))
+    provider = page.get_by_role("listitem").filter(has_not_text="second@example.org")
+    await provider.get_by_role("button").click()
+    await expect(page.get_by_role("status")).to_have_text(re.compile("does not sign you in any more"))
+    await expect(page.get_by_role("heading", name="How you sign in")).to_be_focused()
+    await expect(page.get_by_role("listitem")).to_have_text(["\u2068second@example.org\u2069"])
+    await expect(remove).to_have_count(0)
+    await page.get_by_role("button", name="Add an address").click()
+    await by_email(world, page, "taken@example.org", is_new=False)
+    await expect(page.locator("#number-error")).to_have_text("This belongs to another account already.")
+
+
+async def test_signing_out_everywhere_signs_other_browsers_out(
+    world: World, context: BrowserContext, browser: Browser
+) -> None:
+    """Within a minute."""
+    page, other = await context.new_page(), await (await new_context(browser)).new_page()
+    for each in (page, other):
+        await each.goto(f"{world.url}/sign-in?language=en")
+        await by_email(world, each, "everywhere@example.org")
+        await expect(each.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
+    await page.get_by_role("button", name="Sign out everywhere").click()
+    await expect(page.get_by_role("status")).to_have_text(re.compile("within a minute everywhere else"))
+    await reload_until(other, other.get_by_role("heading", name="Sign in").is_visible)
+
+
+async def test_a_member_downloads_what_is_stored_and_claims_earlier_comments(
+    world: World, context: BrowserContext
+) -> None:
+    """Those of another system that came after their first sign-in; the page stays where it is."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "ann@example.com")
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="Download what is stored").click()
+    lines = [json.loads(line) for line in (await (await download.value).path()).read_text("utf-8").splitlines()]
+    assert "ann@example.com" in {line.get("record", {}).get("email") for line in lines}
+    await page.get_by_role("button", name="Claim my earlier comments").click()
+    await expect(page.get_by_role("status")).to_have_text("There are no earlier comments with your address.")
+    file = str(ROOT / "tests" / "samples" / "disqus.xml")
+    imported = await asyncio.to_thread(
+        ringside_process, "import", "disqus", file, "--product", "{path}", **world.service.variables
+    )
+    assert "The others were imported" in imported.stderr
+    await page.get_by_role("button", name="Claim my earlier comments").click()
+    await expect(page.get_by_role("status")).to_have_text(re.compile(r"^Comments that are yours now: [1-9]\.$"))
+
+
+async def test_a_member_deletes_their_account_after_signing_in_again(world: World, context: BrowserContext) -> None:
+    """A session that is older than a quarter of an hour is not enough, and what was chosen is kept meanwhile."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "leaving@example.org")
+
+    refused: list[str] = []
+
+    async def refuse(route: Route) -> None:
+        if refused or "mutation EraseMember" not in (route.request.post_data or ""):
+            return await route.fallback()
+        refused.append("once")
+        return await route.fulfill(json={"data": {"eraseMember": {"code": "NOT_SIGNED_IN"}}})
+
+    await page.route("**/graphql", refuse)
+    await page.get_by_role("button", name="Delete my account").click()
+    await page.get_by_label("are deleted, too").check()
+    await page.get_by_role("button", name="Delete for good").click()
+    await expect(page.get_by_text("Please confirm that it is you: sign in again.")).to_be_visible()
+    await by_email(world, page, "leaving@example.org", is_new=False)
+    await expect(page.get_by_role("heading", name=re.compile("Delete the account of"))).to_be_visible()
+    await expect(page.get_by_label("are deleted, too")).to_be_checked()
+    await page.get_by_role("button", name="Delete for good").click()
+    await expect(page.get_by_role("status")).to_have_text("Your account is deleted.")
+    await by_email(world, page, "leaving@example.org", is_new=False)
+    await expect(page.locator("#number-error")).to_have_text(re.compile("This account was erased"))
+
+
+async def test_a_suspended_member_signs_in_to_download_and_delete(
+    world: World, context: BrowserContext, browser: Browser
+) -> None:
+    """And reads why; what the suspension refuses is not offered."""
+    given = await asyncio.to_thread(
+        ringside_process, "member", "role", "mod@example.org", "--role", "moderator", **world.service.variables
+    )
+    assert given.returncode == 0, given.stderr
+    page, moderating = await context.new_page(), await (await new_context(browser)).new_page()
+    for each, address in ((page, "loud@example.org"), (moderating, "mod@example.org")):
+        await each.goto(f"{world.url}/sign-in?language=en")
+        await by_email(world, each, address)
+        await expect(each.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
+    loud = {"user": await viewer(page), "reason": "Much too loud."}
+
+    async def is_suspended() -> bool:
+        answer = await ask(moderating, SUSPEND, input=loud)
+        return bool(answer["suspendMember"]["__typename"] == "MemberSuspended")
+
+    await until(is_suspended, "every process knows of the role", pause=1.0)
+    await context.clear_cookies()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "loud@example.org", is_new=False)
+    await expect(page.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
+    await reload_until(page, page.get_by_text("Your account is suspended: \u2068Much too loud.\u2069").is_visible)
+    await expect(page.get_by_role("button", name="Delete my account")).to_be_visible()
+    await expect(page.get_by_role("button", name="Download what is stored")).to_be_visible()
+    await expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Claim")).to_have_count(0)
+
+
+async def test_nothing_is_changed_of_whom_another_tab_has_signed_in(world: World, context: BrowserContext) -> None:
+    """The page says who is signed in now, and what was typed was for somebody else."""
+    page, tab = await context.new_page(), await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "first@example.org")
+    await tab.goto(f"{world.url}/sign-in?language=en")
+    await tab.get_by_role("button", name="Sign in as somebody else").click()
+    await by_provider(world, tab)
+    await expect(tab.get_by_role("heading", name="You are signed in as \u2068Ada\u2069")).to_be_visible()
+    await page.get_by_role("textbox", name="Name", exact=True).fill("Fritz")
+    await page.locator("#profile").get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("status")).to_contain_text("look who is signed in now")
+    await expect(page.get_by_role("heading", name="You are signed in as \u2068Ada\u2069")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_everybody_can_use_the_account(world: World, browser: Browser, scheme: Any) -> None:
+    """In both colour schemes, by each view; on a phone without scrolling sideways."""
+    context = await new_context(browser, viewport={"width": 320, "height": 640}, color_scheme=scheme, locale="en-GB")
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in")
+    await give_code(world, page, f"{scheme}@example.org")
+    await expect(page.get_by_role("textbox", name="Name", exact=True)).to_be_focused()
+    assert await BrowserPage(page, world.url).barriers() == []
+    await page.get_by_role("button", name="Not now").click()
+    for view in ("Your account", "Add an address", "Delete my account"):
+        if view != "Your account":
+            await page.get_by_role("button", name=view).click()
+        assert await BrowserPage(page, world.url).barriers() == []
+        assert await page.evaluate("document.documentElement.scrollWidth") == 320
+        if view != "Your account":
+            await page.get_by_role("button", name="Back").click()
