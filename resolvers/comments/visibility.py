@@ -13,7 +13,7 @@ from datastore.comments import changes, helpful, pages, records, threads
 from datastore.comments.changes import Decisions, RefusedDecision
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
-from datastore.comments.records import Comment, MemberComments, Status
+from datastore.comments.records import ChangedComment, Comment, MemberComments, Status
 from datastore.dynamo import Page, PageRequest, Window
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
@@ -96,8 +96,13 @@ def show_published(comment: Comment) -> ShownComment:
     return ShownComment(comment)
 
 
-async def show_answer(_: Context, comment: Comment) -> ShownComment:
-    """The answer to a mutation, which has shown the viewer the comment, or let them write it."""
+async def show_answer(ctx: Context, changed: ChangedComment) -> ShownComment:
+    """What the viewer has changed. A receipt leads to the comment as it is now; NotFound if it is not to be seen."""
+    comment = changed.comment
+    if comment is None:
+        (comment,) = await pages.read_comments(ctx.table, [(changed.product, changed.ulid)])
+        if comment is None or not may_see(ctx.viewer, comment):
+            raise NotFound(NO_SUCH_COMMENT)
     return ShownComment(comment)
 
 
