@@ -14,6 +14,7 @@ from datastore.comments.hold_rules import HoldRule as StoredRule
 from datastore.comments.hold_rules import HoldRules as StoredRules
 from resolvers.comments import claiming, counts, holding, marking, pages, visibility, writing
 from resolvers.people.challenges import Challenge as StoredChallenge
+from resolvers.whole import trials
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
 from schema.framework.declarations import (
@@ -302,13 +303,13 @@ class CommentsQuery:
     )
     hold_rules: HoldRules = field(holding.hold_rules, "The rules that hold comments. For moderators.")
     preview_hold_rules: list[HeldComment] = field(
-        holding.preview_hold_rules,
+        trials.preview_hold_rules,
         "Which of the site's latest comments these rules would have held when they were posted, newest first. For "
         "moderators.",
         complexity=20 * READ,
-        most_objects=holding.MOST_PREVIEWED,
+        most_objects=trials.MOST_PREVIEWED,
         rules="The rules to try.",
-        of=f"How many of the latest comments: at most {holding.MOST_PREVIEWED}.",
+        of=f"How many of the latest comments: at most {trials.MOST_PREVIEWED}.",
     )
     moderation_queue: ModerationConnection = field(
         writing.moderation_queue,
