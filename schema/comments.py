@@ -124,7 +124,8 @@ class Comment(Node):
     reply_count: int = field(visibility.reply_count, "How many replies stand in its thread.")
     replies: CommentConnection = field(
         visibility.replies,
-        "The replies in its thread, oldest first: those to it, and those to its replies. A reply has none of its own.",
+        "The replies in its thread, oldest first: those to it, and those to its replies. A reply has none of its own. "
+        "The viewer's own replies that are held follow the last one, and are not counted.",
         complexity=READ,
     )
 

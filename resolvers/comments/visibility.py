@@ -5,8 +5,10 @@ of others. If it has replies, all others see a stub in its place, as they do whe
 Pages are read for the viewer and counted in the same way, so none has holes.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Final, NewType
 
 from datastore.comments import changes, helpful, pages, records, threads
@@ -20,7 +22,7 @@ from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
 from resolvers.loading import batched
-from resolvers.requests.context import BothWaysWindow, Context, NodeOf, Role, Viewer
+from resolvers.requests.context import BothWaysWindow, Context, NodeOf, Role, Services, Viewer
 from resolvers.values.node_ids import node_id
 
 # ── who may ──
@@ -192,13 +194,37 @@ async def read_for_moderators(
 # ── threads ──
 
 
+class OwnHeldReplies:
+    """The viewers' own replies that wait or were rejected: one read for all threads of a page."""
+
+    def __init__(self, services: Services) -> None:
+        self.of = services.cache.each("own held replies", partial(threads.read_own_held, services.table))
+
+
 async def replies(ctx: Context, comment: ShownComment, /, *, window: Window) -> ShownReplies:
-    """The published replies to a top-level comment. Without a thread nothing is read."""
+    """The published replies to a top-level comment; after the last one the viewer's held ones.
+
+    Without a thread nothing else is read, and nothing at all for who has no comments.
+    """
     request = window.open(f"replies:{comment.product}:{comment.ulid}")
+    page, held = await asyncio.gather(_published_replies(ctx, comment, request), _own_held_replies(ctx, comment))
+    end = [] if page.has_next_page else held[: request.size]
+    return replace(page, items=(*page.items, *((one.ulid, ShownComment(one)) for one in end)))
+
+
+async def _published_replies(ctx: Context, comment: Comment, request: PageRequest) -> ShownReplies:
     if not comment.threaded:
         return ShownReplies.cut([], request)
     page = await threads.read_replies(ctx.table, comment, request)
     return ShownReplies.of(page, map(ShownComment, page.nodes), thread=(comment.product, comment.ulid))
+
+
+async def _own_held_replies(ctx: Context, comment: Comment) -> list[Comment]:
+    if comment.root is not None or not ctx.viewer.is_member:
+        return []
+    held = await ctx.services.get(OwnHeldReplies).of.load(ctx.viewer.id) or []
+    place = (comment.product, comment.ulid)
+    return [one for one in held if (one.product, one.root) == place and ctx.viewer.is_user(one.author)]
 
 
 @batched

@@ -169,7 +169,10 @@ async def test_a_reply_is_edited_reported_and_held_like_a_comment(client: Client
         "nodes": [{"id": answer["id"], "body": "Changed.", "reportReasons": ["Rude."]}],
     }
     await moderate(client, answer, "REJECTED")
-    assert (await shown(client))["nodes"][0]["replies"] == {"totalCount": 0, "nodes": []}
+    for viewer, nodes in ((client, []), (ada, []), (bob, ["Changed."])):
+        (node,) = (await shown(viewer))["nodes"]
+        thread = node["replies"]
+        assert (node["replyCount"], thread["totalCount"], bodies(thread["nodes"])) == (0, 0, nodes)
     assert (await client.ask(NUMBERS))["replies"] == 0
     assert await client.ask(ONE, id=answer["id"]) is None
     assert (await bob.ask(ONE, id=answer["id"]))["inReplyTo"]["id"] == question["id"]
@@ -271,6 +274,24 @@ async def test_a_new_reply_comes_over_the_stream(one_client: Client) -> None:
         await delete(ada, question)
         await post(ada, body="Never mind.")
         assert [(await anext(stream)).body for _ in range(2)] == ["Large.", "Never mind."]
+
+
+async def test_an_own_held_reply_follows_the_last_one(one_client: Client) -> None:
+    """On the thread's last page only, also of a comment that has no other replies; for one call more of a member."""
+    ada, bob, services = one_client.member("ada"), one_client.member("bob"), one_client.services
+    question, other = await post(ada, rating=None), await post(ada, rating=None)
+    services.policy = replace(services.policy, premoderation=True)
+    await reply(bob, question, body="Waits.")
+    await reply(bob, other, body="Alone.")
+    services.policy = replace(services.policy, premoderation=False)
+    for number in range(2):
+        await reply(ada, question, body=f"{number}")
+    await one_client.caught_up("every index shows what was written")
+    for asked, expected in (({"first": 1}, ["0"]), ({"first": 2}, ["0", "1", "Waits."])):
+        assert bodies((await bob.ask(REPLIES, id=question["id"], **asked))["replies"]["nodes"]) == expected
+    assert [bodies(node["replies"]["nodes"]) for node in (await shown(bob))["nodes"]] == [
+        ["Alone."], ["0", "1", "Waits."],
+    ]  # fmt: skip
 
 
 # ── stubs ──
