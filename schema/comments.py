@@ -116,6 +116,10 @@ class Comment(Node):
     in_reply_to: Comment | None = field(
         visibility.in_reply_to, "What a reply answers; null for other comments, and if the answered reply is gone."
     )
+    in_reply_to_id: strawberry.ID | None = field(
+        visibility.in_reply_to_id,
+        "The id of what a reply answers, also if that is gone, without reading it; null for other comments.",
+    )
     thread: strawberry.ID | None = field(
         visibility.thread,
         "The id of the comment in whose thread a reply stands, also if what it answers is gone; null for other "
@@ -412,7 +416,7 @@ class CommentsMutation:
         show=visibility.show_answer,
         input_description="The site's answer to a comment.",
         result_description="The comment, or why it was not answered.",
-        comment="The comment's id.",
+        comment="The comment's id. It is no reply.",
         body="The answer, up to 10,000 characters. It replaces one that is there; an empty one removes it.",
     )
     claim_comments = mutation(

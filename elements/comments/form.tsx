@@ -167,13 +167,16 @@ export class Form {
     return [
       <fieldset class="stars" key="stars" {...this.field('rating')}>
         <legend>{t(rated === 'yes' ? 'yourStars' : 'yourRating')}</legend>
-        {[1, 2, 3, 4, 5].map((value) => (
-          <label key={value} title={t('stars', { n: value })}>
-            <input type="radio" name={`${this.name}-rating`} value={String(value)} checked={this.values.rating === value} onchange={() => this.change({ rating: value })} {...(value === 1 && this.field('rating'))} />
-            <span class="hidden">{t('stars', { n: value })}</span>
-            <span aria-hidden="true">★</span>
-          </label>
-        ))}
+        {[0, 1, 2, 3, 4, 5].slice(+(rated === 'yes')).map((value) => {
+          const title = value ? t('stars', { n: value }) : t('noStars');
+          return (
+            <label key={value} title={title}>
+              <input type="radio" name={`${this.name}-rating`} value={value} checked={+this.values.rating! === value} onchange={() => this.change({ rating: value || null })} {...(value === 1 && this.field('rating'))} />
+              <span class="hidden">{title}</span>
+              <span class={value ? '' : 'soft'} aria-hidden="true">{value ? '★' : '✕'}</span>
+            </label>
+          );
+        })}
       </fieldset>,
       this.error('rating'),
     ];

@@ -66,7 +66,7 @@ function helpful(part: Comments, comment: Comment) {
       type="button"
       class="plain"
       aria-pressed={String(viewerFoundHelpful)}
-      aria-label={t('helpfulOf', { what, name: author.name })}
+      aria-label={t('of', { what, name: author.name })}
       onclick={() => (viewer ? part.write((writing) => writing.mark(comment)) : ringside.session.signIn())}
     >
       {what}
@@ -75,7 +75,7 @@ function helpful(part: Comments, comment: Comment) {
 }
 
 function action({ t, write }: Comments, name: string, { author }: Reply, use: Parameters<Comments['write']>[0]) {
-  return <button key={name} type="button" class="plain" aria-label={t(`${name}Of`, { name: author.name })} onclick={() => write(use)}>{t(name)}</button>;
+  return <button key={name} type="button" class="plain" aria-label={t('of', { what: t(name), name: author.name })} onclick={() => write(use)}>{t(name)}</button>;
 }
 
 function actions(part: Comments, comment: Reply) {
@@ -98,12 +98,14 @@ function thread(part: Comments, comment: Comment) {
   const { t, writing } = part;
   const { id, author, replyCount, replies: { nodes, pageInfo } } = comment;
   const fresh = part.freshReplies.get(id)?.length ?? 0;
+  /** Whom a reply answers, if that is another reply. */
+  const to = (reply: Reply) => nodes.map((one) => one.id === reply.inReplyToId && <span class="soft">{t('to', { name: one.author.name })}</span>);
   return [
     nodes.length > 0 && (
       <ol class="thread" key="thread" part="replies" aria-label={t('repliesTo', { name: author.name })}>
         {nodes.map((reply) => (
           <li key={reply.id} data-id={reply.id} tabindex="-1" part="reply">
-            {writing?.editForm(reply) ?? article(part, reply, [], [text(part, reply)], [actions(part, reply)])}
+            {writing?.editForm(reply) ?? article(part, reply, to(reply), [text(part, reply)], [actions(part, reply)])}
             {writing?.under(reply)}
           </li>
         ))}

@@ -26,8 +26,6 @@ const TEXTS: Record<string, () => Promise<{ default: Translated }>> = {
 };
 const NOTHING: Values = { rating: null, title: '', body: '' };
 const DOCUMENTS = { post: POST_COMMENT, reply: POST_COMMENT, edit: EDIT_COMMENT, answer: ANSWER_COMMENT };
-/** What a reader hears when it is done. */
-const DONE = { post: 'posted', reply: 'replied', edit: 'edited', answer: 'answered' };
 
 export async function load(part: Comments) {
   const translated = await TEXTS[part.language.split('-')[0]!]?.();
@@ -155,7 +153,7 @@ export class Writing {
     else if (kind === 'reply') this.replied(to!.id, comment);
     else part.replace(comment);
     if (form.isWhole) void this.count();
-    part.say(part.t(comment.status === 'PUBLISHED' ? DONE[kind] : 'held'));
+    part.say(part.t(comment.status === 'PUBLISHED' ? `${kind}Done` : 'held'));
     if (kind === 'post' || kind === 'reply') part.emit('comment', { id: comment.id, product: part.product, status: comment.status, inReplyTo: to?.id ?? null });
     if (since) this.begin(kind === 'answer' ? kind : 'edit', comment, since);
     else await part.focusOn(comment.id);
@@ -232,7 +230,7 @@ export class Writing {
     part.say('');
     Object.assign(asking, { isSending: true, problem: '' });
     const input = { comment: id, idempotencyKey: newKey() };
-    const answer = toDelete ? await part.mutate(DELETE_COMMENT, { input }) : await part.mutate(REPORT_COMMENT, { input: { ...input, reason } });
+    const answer = await part.mutate<any>(toDelete ? DELETE_COMMENT : REPORT_COMMENT, { input: toDelete ? input : { ...input, reason } });
     asking.isSending = false;
     asking.problem = !answer ? part.said : answer.code ? part.refusal(answer) : '';
     part.render();
@@ -286,9 +284,11 @@ export class Writing {
       if (root.status === 'PUBLISHED') part.total -= 1;
       Object.assign(root, { removed: true, status: 'PUBLISHED', answer: null, title: null, rating: null, verifiedAt: null, body: '' });
     } else {
-      const gone = root.replies.nodes.find((reply) => reply.id === id);
-      root.replies.nodes = root.replies.nodes.filter((reply) => reply !== gone);
-      if (gone?.status === 'PUBLISHED') root.replyCount -= 1;
+      root.replies.nodes = root.replies.nodes.filter((reply) => {
+        if (reply.id !== id) return true;
+        if (reply.status === 'PUBLISHED') root.replyCount -= 1;
+        return false;
+      });
     }
     if (root.removed && (root.replyCount < 1 || part.isFiltered)) part.comments = part.comments!.filter((comment) => comment !== root);
     part.render();

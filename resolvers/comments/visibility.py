@@ -245,6 +245,11 @@ def thread(_: Context, comment: ShownComment, /) -> str | None:
     return None if comment.root is None else node_id("Comment", f"{comment.product}#{comment.root}")
 
 
+def in_reply_to_id(_: Context, comment: ShownComment, /) -> str | None:
+    """The id of what a reply answers, which may be gone: nothing is read."""
+    return None if comment.reply_to is None else node_id("Comment", f"{comment.product}#{comment.reply_to}")
+
+
 @batched
 async def in_reply_to(ctx: Context, comments: Sequence[ShownComment], /) -> list[ShownComment | None]:
     """What replies answer; None for other comments, and where the answered reply is gone."""
