@@ -416,7 +416,7 @@ class CommentsMutation:
         show=visibility.show_answer,
         input_description="The site's answer to a comment.",
         result_description="The comment, or why it was not answered.",
-        comment="The comment's id. It is no reply.",
+        comment="The comment's id.",
         body="The answer, up to 10,000 characters. It replaces one that is there; an empty one removes it.",
     )
     claim_comments = mutation(

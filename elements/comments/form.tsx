@@ -4,7 +4,7 @@ import { h } from '../base/dom';
 import { newKey } from '../base/part';
 import type { Refused } from '../service';
 import type Comments from './comments';
-import type { Comment, Reply } from './comments';
+import type { Reply } from './comments';
 
 export type Kind = 'post' | 'reply' | 'edit' | 'answer';
 
@@ -44,7 +44,7 @@ export class Form {
     readonly draft: string,
   ) {
     this.isWhole = kind === 'post' || (kind === 'edit' && part.rootOf(to!.id)?.id === to!.id);
-    const since = { edit: to?.editedAt, answer: (to as Comment)?.answer?.at }[kind as string];
+    const since = { edit: to?.editedAt, answer: to?.answer?.at }[kind as string];
     this.values = { ...values, since };
     try {
       const stored = JSON.parse(localStorage.getItem(draft)!);

@@ -7,16 +7,10 @@ import type { Comment, Reply } from './comments';
 
 export function commentView(part: Comments, comment: Comment): View {
   const { t, writing } = part;
-  const { id, rating, title, verifiedAt, language, answer } = comment;
+  const { id, rating, title, verifiedAt, language } = comment;
   const own = [
     title && <h3 dir="auto" lang={language}>{title}</h3>,
     text(part, comment),
-    answer && (
-      <div class="answer" part="answer">
-        <p class="row head"><strong>{t('answer')}</strong> <time class="soft" datetime={answer.at}>{part.date(answer.at)}</time></p>
-        <p class="body" dir="auto">{answer.body}</p>
-      </div>
-    ),
   ];
   const marks = [
     rating !== null && part.stars(rating),
@@ -51,8 +45,15 @@ function article(part: Comments, { author, removed, createdAt, editedAt, status,
   );
 }
 
-const text = ({ t }: Comments, { removed, body, language }: Reply) =>
-  removed ? <p class="body soft">{t('removed')}</p> : <p class="body" dir="auto" lang={language}>{body}</p>;
+const text = ({ t, date }: Comments, { removed, body, language, answer }: Reply) => [
+  removed ? <p class="body soft">{t('removed')}</p> : <p class="body" dir="auto" lang={language}>{body}</p>,
+  answer && (
+    <div class="answer" part="answer">
+      <p class="row head"><strong>{t('answer')}</strong> <time class="soft" datetime={answer.at}>{date(answer.at)}</time></p>
+      <p class="body" dir="auto">{answer.body}</p>
+    </div>
+  ),
+];
 
 /** How many found it helpful: a button, but for its author. */
 function helpful(part: Comments, comment: Comment) {
@@ -90,7 +91,7 @@ function actions(part: Comments, comment: Reply) {
   ];
 }
 
-function answerAction(part: Comments, comment: Comment) {
+function answerAction(part: Comments, comment: Reply) {
   return part.isEditor && !comment.removed && action(part, 'answerIt', comment, (writing) => writing.answer(comment));
 }
 
@@ -105,7 +106,7 @@ function thread(part: Comments, comment: Comment) {
       <ol class="thread" key="thread" part="replies" aria-label={t('repliesTo', { name: author.name })}>
         {nodes.map((reply) => (
           <li key={reply.id} data-id={reply.id} tabindex="-1" part="reply">
-            {writing?.editForm(reply) ?? article(part, reply, to(reply), [text(part, reply)], [actions(part, reply)])}
+            {writing?.editForm(reply) ?? article(part, reply, to(reply), [text(part, reply)], [actions(part, reply), answerAction(part, reply)])}
             {writing?.under(reply)}
           </li>
         ))}

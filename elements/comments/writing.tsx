@@ -89,8 +89,8 @@ export class Writing {
     };
     open('post', null);
     for (const comment of this.part.comments ?? []) {
-      if (this.part.isEditor) open('answer', comment);
       for (const one of [comment, ...comment.replies.nodes]) {
+        if (this.part.isEditor) open('answer', one);
         open('reply', one);
         if (one.viewerCanEdit) open('edit', one);
       }
@@ -117,7 +117,7 @@ export class Writing {
 
   post = () => this.begin('post', null);
   reply = (to: Reply) => this.begin('reply', to);
-  answer = (to: Comment) => this.begin('answer', to, { ...NOTHING, body: to.answer?.body ?? '' });
+  answer = (to: Reply) => this.begin('answer', to, { ...NOTHING, body: to.answer?.body ?? '' });
   edit = (comment: Reply) => {
     const { rating = null, title = '', body } = comment as Comment;
     this.begin('edit', comment, { rating, title: title ?? '', body });

@@ -279,8 +279,6 @@ async def answer_comment(ctx: Context, /, *, comment: visibility.CommentId, body
     answer = Answer(rules.validate_body(body), ctx.now(), author) if body else None
 
     async def answered(old: Comment) -> Comment:
-        if answer is not None and old.root is not None:
-            raise InvalidInput("A reply has no answer of the site: reply to it instead.", path=("input", "comment"))
         return old if answer is old.answer else revised(old, answer=answer)
 
     return await change_comment(ctx, comment, answered)

@@ -489,6 +489,11 @@ async def test_the_sites_answer_is_shown_and_editors_write_it(visited: Visited, 
         visited.edit(ANSWER_COMMENT, comment=comment, body="We are sorry.")
         await page.page.reload()
         await expect(element(page).locator(".answer")).to_contain_text("We are sorry.")
+        reply = say(visited, "answered", "Still waiting.", inReplyTo=comment)
+        visited.edit(ANSWER_COMMENT, comment=reply, body="One more day.")
+        await page.page.reload()
+        await expect(thread(page).locator(".answer")).to_contain_text("One more day.")
+        visited.edit(DELETE_COMMENT, by="ada-abara", role="member", comment=reply)
     async with visited.page(browser, COMMENTS % "answered", member="editor", roles=["editor"]) as page:
         await button(page, "for the site").click()
         field = element(page).get_by_label("The site’s answer to")
