@@ -14,6 +14,7 @@ from datastore.comments.hold_rules import HoldRule as StoredRule
 from datastore.comments.hold_rules import HoldRules as StoredRules
 from resolvers.comments import claiming, counts, holding, marking, pages, visibility, writing
 from resolvers.people.challenges import Challenge as StoredChallenge
+from resolvers.whole import trials
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
 from schema.framework.declarations import (
@@ -115,6 +116,10 @@ class Comment(Node):
     in_reply_to: Comment | None = field(
         visibility.in_reply_to, "What a reply answers; null for other comments, and if the answered reply is gone."
     )
+    in_reply_to_id: strawberry.ID | None = field(
+        visibility.in_reply_to_id,
+        "The id of what a reply answers, also if that is gone, without reading it; null for other comments.",
+    )
     thread: strawberry.ID | None = field(
         visibility.thread,
         "The id of the comment in whose thread a reply stands, also if what it answers is gone; null for other "
@@ -123,7 +128,8 @@ class Comment(Node):
     reply_count: int = field(visibility.reply_count, "How many replies stand in its thread.")
     replies: CommentConnection = field(
         visibility.replies,
-        "The replies in its thread, oldest first: those to it, and those to its replies. A reply has none of its own.",
+        "The replies in its thread, oldest first: those to it, and those to its replies. A reply has none of its own. "
+        "The viewer's own replies that are held follow the last one, and are not counted.",
         complexity=READ,
     )
 
@@ -302,13 +308,13 @@ class CommentsQuery:
     )
     hold_rules: HoldRules = field(holding.hold_rules, "The rules that hold comments. For moderators.")
     preview_hold_rules: list[HeldComment] = field(
-        holding.preview_hold_rules,
+        trials.preview_hold_rules,
         "Which of the site's latest comments these rules would have held when they were posted, newest first. For "
         "moderators.",
         complexity=20 * READ,
-        most_objects=holding.MOST_PREVIEWED,
+        most_objects=trials.MOST_PREVIEWED,
         rules="The rules to try.",
-        of=f"How many of the latest comments: at most {holding.MOST_PREVIEWED}.",
+        of=f"How many of the latest comments: at most {trials.MOST_PREVIEWED}.",
     )
     moderation_queue: ModerationConnection = field(
         writing.moderation_queue,

@@ -18,7 +18,7 @@ from datastore.comments import records
 from datastore.comments.counts import change_updates
 from datastore.comments.helpful import change_writes
 from datastore.comments.notices import REPLY_NOTICE, ReplyNotice
-from datastore.comments.records import Comment, Status
+from datastore.comments.records import ChangedComment, Comment, Status
 from datastore.comments.reviews import place_writes
 from datastore.comments.threads import ThreadChange, read_thread_change
 from datastore.comments.verified import PROOF, ShownProof, entry_writes
@@ -214,7 +214,7 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
     key = records.REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
     if current is not None and reporter not in current.reasons and len(current.reasons) >= _MAX_REPORTERS:
-        await unit.store_receipt(table, comment)
+        await unit.store_receipt(table, ChangedComment.as_stored(comment))
         return
     if current is None:
         first = records.Reports(comment.product, comment.ulid, {reporter: reason}, reply=records.is_reply(comment))
@@ -227,7 +227,7 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
     writes: list[Write] = [records.REPORTS.put(changed, when=unchanged), still_there]
     occurrence = unit.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
     try:
-        await unit.transact(table, comment, *writes, *occurrence)
+        await unit.transact(table, ChangedComment.as_stored(comment), *writes, *occurrence)
     except ConditionFailed as failed:
         if not failed.was_written(records.REPORTS, changed):
             raise

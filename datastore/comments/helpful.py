@@ -28,7 +28,7 @@ from typing import Any
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.pages import CommentPage, ReadReport, read_page
 from datastore.comments.planner import CommentCounts, Filter, plans
-from datastore.comments.records import COMMENT, Comment
+from datastore.comments.records import COMMENT, ChangedComment, Comment
 from datastore.comments.verified import mark_writes
 from datastore.dynamo import PageRequest, Table, optimistic
 from datastore.dynamo.entity import Entity, Key
@@ -92,20 +92,19 @@ MARK = Entity(Mark, Key("USER#{user}", "HELPFUL#{ulid}#{product}"))
 
 async def mark_helpful(table: Table, unit: UnitOfWork, comment: Comment, user: str, *, helpful: bool) -> Comment:
     """The published comment with a member's mark, or without it. ConditionFailed if others do so at once."""
-    place = {"product": comment.product, "ulid": comment.ulid}
+    place, answer = {"product": comment.product, "ulid": comment.ulid}, ChangedComment.as_stored(comment)
     number = await table.get(HELPFUL.at(**place), consistent=True) if comment.marked else None
     mark = await table.get(MARK.at(user=user, **place), consistent=True)
     if is_counted(mark, number) is helpful:
-        await unit.store_receipt(table, comment)
+        await unit.store_receipt(table, answer)
         return comment
-    answer = replace(comment, marked=True)
     own = Mark(user, comment.product, comment.ulid, unit.now if number is None else number.since, unit.now)
     if number is None:
         await unit.transact(table, answer, *_first_mark(comment, own, mark))
     else:
         seen = COMMENT.check(COMMENT.item_key(comment), present() & where(removed=None))
         await unit.transact(table, answer, *_marked(number, own, mark, helpful=helpful), seen)
-    return answer
+    return replace(comment, marked=True)
 
 
 def is_counted(mark: Mark | None, number: Helpful | None) -> bool:

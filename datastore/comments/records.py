@@ -27,6 +27,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Self
 
 from datastore.dynamo import Table, Window
 from datastore.dynamo.attributes import item_size
@@ -143,6 +144,23 @@ def stub_in_place_of(product: str, ulid: str) -> Comment:
     """The stub of a comment. Its author is nobody, and always the same nobody."""
     nobody = f"former-{hashlib.sha256(f'{product}#{ulid}'.encode()).hexdigest()[:16]}"
     return Comment(product, ulid, _NO_LANGUAGE, None, "", nobody, threaded=True, removed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedComment:
+    """What a mutation answers: the comment as it left it. Receipts keep its place alone, so they outlive no text."""
+
+    product: str
+    ulid: str
+    comment: Comment | None = None
+
+    @classmethod
+    def to(cls, comment: Comment) -> Self:
+        return cls(comment.product, comment.ulid, comment)
+
+    @classmethod
+    def as_stored(cls, comment: Comment) -> Self:
+        return cls(comment.product, comment.ulid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 | wanted                           | read or write                                                     | requests   |
 |----------------------------------|-------------------------------------------------------------------|------------|
 | replies, oldest first            | gsi1 THREAD#<p>#<root>                                            | 1 a page   |
+| a member's held replies          | USER#<author> COMMENT#, the latest hundred, then BatchGetItem     | 1-2        |
 | how many replies comments have   | BatchGetItem THREAD#<p>#<root> THREAD                             | 1 for 100  |
 | what a reply answers             | BatchGetItem COMMENT#<ulid>, REPLY#<ulid>                         | 1 for 100  |
 | post, publish or remove a reply  | ADD to THREAD in the reply's transaction, after a GetItem         | 1 more     |
@@ -28,7 +29,16 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from datastore.comments.helpful import change_writes
-from datastore.comments.records import COMMENT, HELD, REPLY, Comment, entity_for, published_place, stub_in_place_of
+from datastore.comments.records import (
+    COMMENT,
+    HELD,
+    POINTER,
+    REPLY,
+    Comment,
+    entity_for,
+    published_place,
+    stub_in_place_of,
+)
 from datastore.comments.verified import mark_writes
 from datastore.dynamo import Page, PageRequest, Stale, Table
 from datastore.dynamo.entity import Entity, Key
@@ -71,6 +81,16 @@ THREAD = Entity(Thread, Key("THREAD#{product}#{root}", "THREAD"))
 async def read_replies(table: Table, comment: Comment, request: PageRequest) -> Page[Comment]:
     """The published replies in a comment's thread, oldest first."""
     return await table.page([REPLY.on("gsi1", product=comment.product, root=comment.ulid)], request)
+
+
+_LATEST = 100
+
+
+async def read_own_held(table: Table, author: str) -> list[Comment]:
+    """The held replies among a member's latest hundred comments, oldest first."""
+    pointers = await table.query(POINTER.on(author=author).newest_first(), limit=_LATEST)
+    waiting = [one for one in reversed(pointers.records) if one.reply and one.held is not None]
+    return await table.find_many([HELD.at(product=one.product, ulid=one.ulid) for one in waiting])
 
 
 async def read_threads(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Thread]:

@@ -147,25 +147,25 @@ export default class Comments extends Part<CommentsData> {
     const { turn } = this;
     const answer = await this.ask(this.more);
     if (!answer || turn !== this.turn) return;
-    const known = new Set(this.arrivedToo.map(({ id }) => id));
-    const next = answer.comments.nodes.filter(({ id }) => !known.has(id));
+    const next = without(this.arrivedToo, answer.comments.nodes);
     this.comments!.push(...next);
     this.take(answer);
-    this.writing?.restore();
-    if (next[0]) await this.focusOn(next[0].id);
-    else this.render();
+    await this.showNext(next);
   }
 
   async showMoreReplies(comment: Comment) {
     const { replies } = comment;
     const answer = await this.insist(() => this.ringside.ask(REPLIES, { comment: comment.id, after: replies.pageInfo.endCursor }));
     if (!answer?.comment) return;
-    const known = new Set(replies.nodes.map(({ id }) => id));
-    const next = answer.comment.replies.nodes.filter(({ id }) => !known.has(id));
+    const next = without(replies.nodes, answer.comment.replies.nodes);
     replies.nodes = [...replies.nodes, ...next].sort((one, other) => one.createdAt.localeCompare(other.createdAt));
     replies.pageInfo = answer.comment.replies.pageInfo;
+    await this.showNext(next);
+  }
+
+  private async showNext([first]: Reply[]) {
     this.writing?.restore();
-    if (next[0]) await this.focusOn(next[0].id);
+    if (first) await this.focusOn(first.id);
     else this.render();
   }
 
@@ -277,7 +277,7 @@ export default class Comments extends Part<CommentsData> {
   }
 
   private overview(statistics: Statistics) {
-    const { total, rated, verified, average, histogram, languages } = statistics;
+    const { total, rated, verified, average, histogram, verifiedHistogram, languages } = statistics;
     const hasStars = this.rated !== 'no' && rated > 0;
     const chosen = this.languages.join();
     if (!hasStars && total < 2 && !chosen) return null;
@@ -290,7 +290,7 @@ export default class Comments extends Part<CommentsData> {
             <span class="soft">{this.t('total', { n: total })}</span>
           </p>
         )}
-        {hasStars && this.histogram(histogram)}
+        {hasStars && this.histogram(this.verified ? verifiedHistogram : histogram)}
         <div class="choices">
           {(languages.length > 1 || chosen) && (
             <label>
@@ -363,5 +363,8 @@ function kept(tag: string) {
     return tag; // which the service refuses
   }
 }
+
+/** Those that are not known yet. */
+const without = <T extends Reply>(known: Reply[], all: T[]) => all.filter(({ id }) => !known.some((one) => one.id === id));
 
 const listed = (text: string | null) => text?.split(/[\s,]+/).filter(Boolean) ?? [];

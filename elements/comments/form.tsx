@@ -4,7 +4,7 @@ import { h } from '../base/dom';
 import { newKey } from '../base/part';
 import type { Refused } from '../service';
 import type Comments from './comments';
-import type { Comment, Reply } from './comments';
+import type { Reply } from './comments';
 
 export type Kind = 'post' | 'reply' | 'edit' | 'answer';
 
@@ -44,7 +44,7 @@ export class Form {
     readonly draft: string,
   ) {
     this.isWhole = kind === 'post' || (kind === 'edit' && part.rootOf(to!.id)?.id === to!.id);
-    const since = { edit: to?.editedAt, answer: (to as Comment)?.answer?.at }[kind as string];
+    const since = { edit: to?.editedAt, answer: to?.answer?.at }[kind as string];
     this.values = { ...values, since };
     try {
       const stored = JSON.parse(localStorage.getItem(draft)!);
@@ -167,13 +167,16 @@ export class Form {
     return [
       <fieldset class="stars" key="stars" {...this.field('rating')}>
         <legend>{t(rated === 'yes' ? 'yourStars' : 'yourRating')}</legend>
-        {[1, 2, 3, 4, 5].map((value) => (
-          <label key={value} title={t('stars', { n: value })}>
-            <input type="radio" name={`${this.name}-rating`} value={String(value)} checked={this.values.rating === value} onchange={() => this.change({ rating: value })} {...(value === 1 && this.field('rating'))} />
-            <span class="hidden">{t('stars', { n: value })}</span>
-            <span aria-hidden="true">★</span>
-          </label>
-        ))}
+        {[0, 1, 2, 3, 4, 5].slice(+(rated === 'yes')).map((value) => {
+          const title = value ? t('stars', { n: value }) : t('noStars');
+          return (
+            <label key={value} title={title}>
+              <input type="radio" name={`${this.name}-rating`} value={value} checked={+this.values.rating! === value} onchange={() => this.change({ rating: value || null })} {...(value === 1 && this.field('rating'))} />
+              <span class="hidden">{title}</span>
+              <span class={value ? '' : 'soft'} aria-hidden="true">{value ? '★' : '✕'}</span>
+            </label>
+          );
+        })}
       </fieldset>,
       this.error('rating'),
     ];

@@ -7,16 +7,10 @@ import type { Comment, Reply } from './comments';
 
 export function commentView(part: Comments, comment: Comment): View {
   const { t, writing } = part;
-  const { id, rating, title, verifiedAt, language, answer } = comment;
+  const { id, rating, title, verifiedAt, language } = comment;
   const own = [
     title && <h3 dir="auto" lang={language}>{title}</h3>,
     text(part, comment),
-    answer && (
-      <div class="answer" part="answer">
-        <p class="row head"><strong>{t('answer')}</strong> <time class="soft" datetime={answer.at}>{part.date(answer.at)}</time></p>
-        <p class="body" dir="auto">{answer.body}</p>
-      </div>
-    ),
   ];
   const marks = [
     rating !== null && part.stars(rating),
@@ -51,8 +45,15 @@ function article(part: Comments, { author, removed, createdAt, editedAt, status,
   );
 }
 
-const text = ({ t }: Comments, { removed, body, language }: Reply) =>
-  removed ? <p class="body soft">{t('removed')}</p> : <p class="body" dir="auto" lang={language}>{body}</p>;
+const text = ({ t, date }: Comments, { removed, body, language, answer }: Reply) => [
+  removed ? <p class="body soft">{t('removed')}</p> : <p class="body" dir="auto" lang={language}>{body}</p>,
+  answer && (
+    <div class="answer" part="answer">
+      <p class="row head"><strong>{t('answer')}</strong> <time class="soft" datetime={answer.at}>{date(answer.at)}</time></p>
+      <p class="body" dir="auto">{answer.body}</p>
+    </div>
+  ),
+];
 
 /** How many found it helpful: a button, but for its author. */
 function helpful(part: Comments, comment: Comment) {
@@ -66,7 +67,7 @@ function helpful(part: Comments, comment: Comment) {
       type="button"
       class="plain"
       aria-pressed={String(viewerFoundHelpful)}
-      aria-label={t('helpfulOf', { what, name: author.name })}
+      aria-label={t('of', { what, name: author.name })}
       onclick={() => (viewer ? part.write((writing) => writing.mark(comment)) : part.signIn())}
     >
       {what}
@@ -75,7 +76,7 @@ function helpful(part: Comments, comment: Comment) {
 }
 
 function action({ t, write }: Comments, name: string, { author }: Reply, use: Parameters<Comments['write']>[0]) {
-  return <button key={name} type="button" class="plain" aria-label={t(`${name}Of`, { name: author.name })} onclick={() => write(use)}>{t(name)}</button>;
+  return <button key={name} type="button" class="plain" aria-label={t('of', { what: t(name), name: author.name })} onclick={() => write(use)}>{t(name)}</button>;
 }
 
 function actions(part: Comments, comment: Reply) {
@@ -90,7 +91,7 @@ function actions(part: Comments, comment: Reply) {
   ];
 }
 
-function answerAction(part: Comments, comment: Comment) {
+function answerAction(part: Comments, comment: Reply) {
   return part.isEditor && !comment.removed && action(part, 'answerIt', comment, (writing) => writing.answer(comment));
 }
 
@@ -98,12 +99,14 @@ function thread(part: Comments, comment: Comment) {
   const { t, writing } = part;
   const { id, author, replyCount, replies: { nodes, pageInfo } } = comment;
   const fresh = part.freshReplies.get(id)?.length ?? 0;
+  /** Whom a reply answers, if that is another reply. */
+  const to = (reply: Reply) => nodes.map((one) => one.id === reply.inReplyToId && <span class="soft">{t('to', { name: one.author.name })}</span>);
   return [
     nodes.length > 0 && (
       <ol class="thread" key="thread" part="replies" aria-label={t('repliesTo', { name: author.name })}>
         {nodes.map((reply) => (
           <li key={reply.id} data-id={reply.id} tabindex="-1" part="reply">
-            {writing?.editForm(reply) ?? article(part, reply, [], [text(part, reply)], [actions(part, reply)])}
+            {writing?.editForm(reply) ?? article(part, reply, to(reply), [text(part, reply)], [actions(part, reply), answerAction(part, reply)])}
             {writing?.under(reply)}
           </li>
         ))}

@@ -20,8 +20,6 @@ import css from './writing.css?inline';
 
 const NOTHING: Values = { rating: null, title: '', body: '' };
 const DOCUMENTS = { post: POST_COMMENT, reply: POST_COMMENT, edit: EDIT_COMMENT, answer: ANSWER_COMMENT };
-/** What a reader hears when it is done. */
-const DONE = { post: 'posted', reply: 'replied', edit: 'edited', answer: 'answered' };
 
 export async function load(part: Comments) {
   const translated = await part.further?.writing();
@@ -85,8 +83,8 @@ export class Writing {
     };
     open('post', null);
     for (const comment of this.part.comments ?? []) {
-      if (this.part.isEditor) open('answer', comment);
       for (const one of [comment, ...comment.replies.nodes]) {
+        if (this.part.isEditor) open('answer', one);
         open('reply', one);
         if (one.viewerCanEdit) open('edit', one);
       }
@@ -113,7 +111,7 @@ export class Writing {
 
   post = () => this.begin('post', null);
   reply = (to: Reply) => this.begin('reply', to);
-  answer = (to: Comment) => this.begin('answer', to, { ...NOTHING, body: to.answer?.body ?? '' });
+  answer = (to: Reply) => this.begin('answer', to, { ...NOTHING, body: to.answer?.body ?? '' });
   edit = (comment: Reply) => {
     const { rating = null, title = '', body } = comment as Comment;
     this.begin('edit', comment, { rating, title: title ?? '', body });
@@ -149,7 +147,7 @@ export class Writing {
     else if (kind === 'reply') this.replied(to!.id, comment);
     else part.replace(comment);
     if (form.isWhole) void this.count();
-    part.say(part.t(comment.status === 'PUBLISHED' ? DONE[kind] : 'held'));
+    part.say(part.t(comment.status === 'PUBLISHED' ? `${kind}Done` : 'held'));
     if (kind === 'post' || kind === 'reply') part.emit('comment', { id: comment.id, product: part.product, status: comment.status, inReplyTo: to?.id ?? null });
     if (since) this.begin(kind === 'answer' ? kind : 'edit', comment, since);
     else await part.focusOn(comment.id);
@@ -236,7 +234,7 @@ export class Writing {
     part.say('');
     Object.assign(asking, { isSending: true, problem: '' });
     const input = { comment: id, idempotencyKey: newKey() };
-    const answer = toDelete ? await part.mutate(DELETE_COMMENT, { input }) : await part.mutate(REPORT_COMMENT, { input: { ...input, reason } });
+    const answer = await part.mutate<any>(toDelete ? DELETE_COMMENT : REPORT_COMMENT, { input: toDelete ? input : { ...input, reason } });
     asking.isSending = false;
     asking.problem = !answer ? part.said : answer.code ? part.refusal(answer) : '';
     part.render();
@@ -293,9 +291,11 @@ export class Writing {
       if (root.status === 'PUBLISHED') part.total -= 1;
       Object.assign(root, { removed: true, status: 'PUBLISHED', answer: null, title: null, rating: null, verifiedAt: null, body: '' });
     } else {
-      const gone = root.replies.nodes.find((reply) => reply.id === id);
-      root.replies.nodes = root.replies.nodes.filter((reply) => reply !== gone);
-      if (gone?.status === 'PUBLISHED') root.replyCount -= 1;
+      root.replies.nodes = root.replies.nodes.filter((reply) => {
+        if (reply.id !== id) return true;
+        if (reply.status === 'PUBLISHED') root.replyCount -= 1;
+        return false;
+      });
     }
     if (root.removed && (root.replyCount < 1 || part.isFiltered)) part.comments = part.comments!.filter((comment) => comment !== root);
     part.render();

@@ -7,9 +7,9 @@ from datastore.comments.changes import CommentChange
 from datastore.comments.helpful import delete_mark, read_marks
 from datastore.comments.records import Comment, member_pointers
 from datastore.jobs.jobs import Job
-from datastore.people.identities import SignInMethod, comparable_address, identities_of, identity_hash
+from datastore.people.identities import identities_of
 from datastore.people.imported import authors_with, become
-from datastore.people.profiles import Profile, read_profile
+from datastore.people.profiles import read_profile
 from datastore.refusals import Conflict
 from resolvers.comments.writing import change_at, revised
 from resolvers.jobs.running import JobRun, begin_job, new_job
@@ -25,7 +25,7 @@ async def claim_comments(ctx: Context, /) -> Job:
     """Begin to give the viewer what was imported under an address of theirs."""
     member = ctx.member()
     profile = await read_profile(ctx.table, member.id)
-    if profile is None or not await _addresses(ctx.services, profile):
+    if profile is None or not await ctx.services.get(Members).addresses_of(profile):
         raise Conflict("You have confirmed no address: sign in by email, or confirm the one in your profile, first.")
     ctx.services.rates.hit(_RATE, "comments:claim", member.id)
     job = new_job(ctx, CLAIM_COMMENTS, {"user": member.id}, about=member.id)
@@ -37,8 +37,8 @@ async def claim_comments_job(services: Services, run: JobRun) -> str:
     user = run.input["user"]
     profile = await read_profile(services.table, user)
     unit = services.unit(f"User:{user}")
-    for address in [] if profile is None else await _addresses(services, profile):
-        for author in await authors_with(services.table, address):
+    for address in [] if profile is None else sorted(await services.get(Members).addresses_of(profile)):
+        for author in await authors_with(services.table, address.hash):
             if author != user:
                 await _claim(services, run, author, user, unit)
     return f"Comments claimed: {run.done:,}."
@@ -64,12 +64,3 @@ async def _claim(services: Services, run: JobRun, author: str, user: str, unit: 
     services.get(Members).forget(changed)
     services.profiles.forget(author)
     services.profiles.forget(user)
-
-
-async def _addresses(services: Services, profile: Profile) -> list[str]:
-    """The hashes of the addresses that a member has confirmed."""
-    used = [each for each in await services.get(Members).of_profile(profile) if each.last_used_at is not None]
-    found = {each.hash for each in used if each.method is SignInMethod.EMAIL}
-    if profile.proven_email is not None:
-        found.add(identity_hash(SignInMethod.EMAIL, "", comparable_address(profile.proven_email)))
-    return sorted(found)

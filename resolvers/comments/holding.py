@@ -1,20 +1,17 @@
-"""Hold rules: setting and trying them, and holding the comments for which they ask.
+"""Hold rules: setting them, and holding the comments for which they ask.
 
 Moderators and editors are never held. The author of a held comment learns that it waits, not which rule holds it.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datastore.comments import hold_rules as rule_store
-from datastore.comments import records
 from datastore.comments.hold_rules import Asked, History, HoldRule, HoldRules
 from datastore.comments.records import Comment
-from datastore.dynamo import Table, Window, unlimited
+from datastore.dynamo import Table
 from datastore.refusals import InvalidInput
 from resolvers.comments.judging import Judge, asked_by, holds, word_form
-from resolvers.comments.visibility import ShownHeld, show_held
 from resolvers.requests.context import Context, Role, Services
 from resolvers.values.languages import parse_language
 from resolvers.values.texts import parse_line
@@ -26,8 +23,6 @@ LONGEST_NAME = 60
 MOST_LINKS = 100
 MOST_FIRST_COMMENTS = 100
 MOST_PER_HOUR = 1_000
-MOST_PREVIEWED = 500
-PREVIEW_RATE = "20/minute"
 
 
 # ── judging ──
@@ -103,32 +98,6 @@ async def show_rules(ctx: Context, _: int) -> HoldRules:
     """The answer to those who have set the rules, and may read them still: a receipt answers for days."""
     ctx.with_role(Role.MODERATOR)
     return await rule_store.read_hold_rules(ctx.table)
-
-
-async def preview_hold_rules(
-    ctx: Context, /, *, rules: list[HoldRuleInput], of: int = MOST_PREVIEWED
-) -> list[ShownHeld]:
-    """Which of the site's latest comments these rules would have held when they were posted; newest first."""
-    viewer = ctx.with_role(Role.MODERATOR)
-    judge = Judge(HoldRules(parse_rules(rules, ("rules",))))
-    if not 1 <= of <= MOST_PREVIEWED:
-        raise InvalidInput(f"`of` is 1 to {MOST_PREVIEWED:,}.", path=("of",))
-    ctx.services.rates.hit(PREVIEW_RATE, "hold rules", viewer.id)
-    with unlimited():  # bounded by `of`
-        page = await records.read_latest_comments(ctx.table, None, Window(of, ctx.services.seal))
-        return [
-            show_held(comment, rule)
-            for comment in page.nodes
-            if (rule := await rule_for_posted(ctx.services, judge, comment)) is not None
-        ]
-
-
-async def rule_for_posted(services: Services, judge: Judge, comment: Comment) -> str | None:
-    """The rule that would have held a comment when it was posted, if its author is now what they were then."""
-    await asyncio.sleep(0)  # other requests have their turn between two texts
-    author = await services.profiles.load(comment.author) if judge.asks_for_guests else None
-    is_guest = author is not None and author.is_guest
-    return await holding_rule(services.table, judge, comment, before=comment.ulid, is_guest=is_guest)
 
 
 # ── validation ──

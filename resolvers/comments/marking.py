@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from datastore.comments import helpful as store
 from datastore.comments.helpful import Helpful
-from datastore.comments.records import Comment
+from datastore.comments.records import ChangedComment, Comment
 from datastore.dynamo import optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed
 from resolvers.comments.visibility import CommentId, ShownComment, load_visible_comment
@@ -17,19 +17,19 @@ from resolvers.requests.context import Context
 _COMMENT = ("input", "comment")
 
 
-async def mark_helpful(ctx: Context, /, *, comment: CommentId, helpful: bool) -> Comment:
+async def mark_helpful(ctx: Context, /, *, comment: CommentId, helpful: bool) -> ChangedComment:
     """Say that a comment of somebody else is helpful, once, or take it back."""
     member = ctx.member()
     await check_rate(ctx, "mark")
 
-    async def mark(found: Comment) -> Comment:
+    async def mark(found: Comment) -> ChangedComment:
         if member.is_user(found.author):
             raise NotAllowed("You cannot mark your own comment.", path=_COMMENT)
         if found.root is not None:
             raise InvalidInput("A reply cannot be marked: mark the comment that it answers.", path=_COMMENT)
         if found.held is not None:
             raise Conflict("The comment is not public, so it cannot be marked.", path=_COMMENT)
-        return await store.mark_helpful(ctx.table, ctx.unit, found, member.id, helpful=helpful)
+        return ChangedComment.to(await store.mark_helpful(ctx.table, ctx.unit, found, member.id, helpful=helpful))
 
     return await optimistic(lambda: load_visible_comment(ctx, comment), mark, idempotent=True)
 

@@ -1,7 +1,7 @@
 """A shop's proof that a member has bought a product: a token that the shop has signed, for one comment.
 
 It says `aud: "ringside-proof"`, the `product`, when it was signed and until when it is good, and whom it is for: a
-member's id (`sub`) or their confirmed address (`email`). Whatever does not hold refuses the comment.
+member's id (`sub`) or an address that they have confirmed (`email`). Whatever does not hold refuses the comment.
 """
 
 import hashlib
@@ -11,8 +11,9 @@ from math import inf
 from typing import Any, Final, TypeAlias
 
 from datastore.comments.verified import ShownProof, read_proof
-from datastore.people.identities import comparable_address
+from datastore.people.identities import of_address
 from datastore.refusals import InvalidInput
+from resolvers.people.identities import Members
 from resolvers.requests.context import Context, Services
 from resolvers.values.node_ids import node_id
 
@@ -93,9 +94,9 @@ async def _require_holder(ctx: Context, claims: Mapping[str, Any]) -> None:
     if address is None:
         return
     profile = await ctx.services.profiles.load(ctx.member().id)
-    own = None if profile is None else profile.proven_email
-    if own is None or not isinstance(address, str) or comparable_address(address) != comparable_address(own):
-        raise refused("This proof is for another address than the one that you have confirmed.")
+    own = set() if profile is None else await ctx.services.get(Members).addresses_of(profile)
+    if not isinstance(address, str) or of_address(address).key not in own:
+        raise refused("This proof is for another address than those that you have confirmed.")
 
 
 def _digest(proof: str) -> str:

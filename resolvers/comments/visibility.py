@@ -5,22 +5,24 @@ of others. If it has replies, all others see a stub in its place, as they do whe
 Pages are read for the viewer and counted in the same way, so none has holes.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Final, NewType
 
 from datastore.comments import changes, helpful, pages, records, threads
 from datastore.comments.changes import Decisions, RefusedDecision
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
-from datastore.comments.records import Comment, MemberComments, Status
+from datastore.comments.records import ChangedComment, Comment, MemberComments, Status
 from datastore.dynamo import Page, PageRequest, Window
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
 from resolvers.loading import batched
-from resolvers.requests.context import BothWaysWindow, Context, NodeOf, Role, Viewer
+from resolvers.requests.context import BothWaysWindow, Context, NodeOf, Role, Services, Viewer
 from resolvers.values.node_ids import node_id
 
 # ── who may ──
@@ -96,8 +98,13 @@ def show_published(comment: Comment) -> ShownComment:
     return ShownComment(comment)
 
 
-async def show_answer(_: Context, comment: Comment) -> ShownComment:
-    """The answer to a mutation, which has shown the viewer the comment, or let them write it."""
+async def show_answer(ctx: Context, changed: ChangedComment) -> ShownComment:
+    """What the viewer has changed. A receipt leads to the comment as it is now; NotFound if it is not to be seen."""
+    comment = changed.comment
+    if comment is None:
+        (comment,) = await pages.read_comments(ctx.table, [(changed.product, changed.ulid)])
+        if comment is None or not may_see(ctx.viewer, comment):
+            raise NotFound(NO_SUCH_COMMENT)
     return ShownComment(comment)
 
 
@@ -187,13 +194,37 @@ async def read_for_moderators(
 # ── threads ──
 
 
+class OwnHeldReplies:
+    """The viewers' own replies that wait or were rejected: one read for all threads of a page."""
+
+    def __init__(self, services: Services) -> None:
+        self.of = services.cache.each("own held replies", partial(threads.read_own_held, services.table))
+
+
 async def replies(ctx: Context, comment: ShownComment, /, *, window: Window) -> ShownReplies:
-    """The published replies to a top-level comment. Without a thread nothing is read."""
+    """The published replies to a top-level comment; after the last one the viewer's held ones.
+
+    Without a thread nothing else is read, and nothing at all for who has no comments.
+    """
     request = window.open(f"replies:{comment.product}:{comment.ulid}")
+    page, held = await asyncio.gather(_published_replies(ctx, comment, request), _own_held_replies(ctx, comment))
+    end = [] if page.has_next_page else held[: request.size]
+    return replace(page, items=(*page.items, *((one.ulid, ShownComment(one)) for one in end)))
+
+
+async def _published_replies(ctx: Context, comment: Comment, request: PageRequest) -> ShownReplies:
     if not comment.threaded:
         return ShownReplies.cut([], request)
     page = await threads.read_replies(ctx.table, comment, request)
     return ShownReplies.of(page, map(ShownComment, page.nodes), thread=(comment.product, comment.ulid))
+
+
+async def _own_held_replies(ctx: Context, comment: Comment) -> list[Comment]:
+    if comment.root is not None or not ctx.viewer.is_member:
+        return []
+    held = await ctx.services.get(OwnHeldReplies).of.load(ctx.viewer.id) or []
+    place = (comment.product, comment.ulid)
+    return [one for one in held if (one.product, one.root) == place and ctx.viewer.is_user(one.author)]
 
 
 @batched
@@ -212,6 +243,11 @@ async def _reply_counts(ctx: Context, keys: Sequence[tuple[str, str]]) -> list[i
 def thread(_: Context, comment: ShownComment, /) -> str | None:
     """The id of the comment in whose thread a reply stands, whose stub is there if it is gone itself."""
     return None if comment.root is None else node_id("Comment", f"{comment.product}#{comment.root}")
+
+
+def in_reply_to_id(_: Context, comment: ShownComment, /) -> str | None:
+    """The id of what a reply answers, which may be gone: nothing is read."""
+    return None if comment.reply_to is None else node_id("Comment", f"{comment.product}#{comment.reply_to}")
 
 
 @batched

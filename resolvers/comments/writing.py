@@ -15,7 +15,7 @@ from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision, Decisions, RefusedDecision
 from datastore.comments.hold_rules import has_published
 from datastore.comments.pages import read_comment
-from datastore.comments.records import Answer, Comment, Pointer, Status
+from datastore.comments.records import Answer, ChangedComment, Comment, Pointer, Status
 from datastore.comments.reviews import find_review, is_review
 from datastore.comments.verified import ShownProof
 from datastore.dynamo import Window, gather_or_cancel, optimistic
@@ -45,7 +45,7 @@ async def post_comment(  # noqa: PLR0913 - the fields of its input
     in_reply_to: visibility.CommentId | None = None,
     solution: str | None = None,
     proof: str | None = None,
-) -> Comment:
+) -> ChangedComment:
     """A new comment, or a reply. With premoderation it waits for a moderator, unless a moderator wrote it."""
     member = ctx.member()
     ctx.services.profiles.prefetch(member.id)  # the answer shows the author
@@ -70,7 +70,7 @@ async def post_comment(  # noqa: PLR0913 - the fields of its input
     else:
         await _post(ctx, posted, shown)
     ctx.services.activity["comments"] += 1
-    return posted
+    return ChangedComment.to(posted)
 
 
 async def _with_proof(
@@ -90,7 +90,7 @@ async def _post(ctx: Context, posted: Comment, proof: ShownProof | None) -> None
     async def post(_: None) -> None:
         if proof is not None:
             await require_unused(ctx, proof)
-        await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted, proof=proof))
+        await store_change(ctx.services, ctx.unit, CommentChange(None, posted, proof=proof))
 
     await optimistic(_nothing, post, idempotent=True)
 
@@ -114,7 +114,7 @@ async def _post_reply(ctx: Context, posted: Comment, key: str) -> Comment:
         if answered.held is not None:
             raise Conflict("The comment is not public, so it cannot be answered.", path=_ANSWERED)
         reply = replace(posted, reply_to=answered.ulid, root=answered.root or answered.ulid)
-        await store_change(ctx.services, ctx.unit, reply, CommentChange(None, reply), answered)
+        await store_change(ctx.services, ctx.unit, CommentChange(None, reply), answered)
         return reply
 
     return await optimistic(lambda: visibility.load_visible_comment(ctx, key, "inReplyTo"), post)
@@ -138,7 +138,7 @@ async def edit_comment(
     rating: int | Unset | None = UNSET,
     title: str | Unset | None = UNSET,
     body: str | None = None,
-) -> Comment:
+) -> ChangedComment:
     """Change the given fields. A rejected comment waits for a moderator again."""
     viewer = ctx.signed_in()
     if viewer.is_member:
@@ -187,7 +187,7 @@ async def delete_comment(ctx: Context, /, *, comment: visibility.CommentId) -> s
             return deleted_id
         if not visibility.may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may delete a comment.", path=("input", "comment"))
-        await store_change(ctx.services, ctx.unit, deleted_id, CommentChange(old, None))
+        await store_change(ctx.services, ctx.unit, CommentChange(old, None))
         return deleted_id
 
     return await optimistic(lambda: visibility.load_comment(ctx, comment), delete, idempotent=True)
@@ -195,16 +195,16 @@ async def delete_comment(ctx: Context, /, *, comment: visibility.CommentId) -> s
 
 async def change_comment(
     ctx: Context, key: str, change: Callable[[Comment], Awaitable[Comment]], *, decision: Decision | None = None
-) -> Comment:
+) -> ChangedComment:
     """The comment after a change, which is made again from the current comment when another change comes first."""
 
-    async def store(old: Comment) -> Comment:
+    async def store(old: Comment) -> ChangedComment:
         new = await change(old)
         if new is old:
-            await ctx.unit.store_receipt(ctx.table, old)
-            return old
-        await store_change(ctx.services, ctx.unit, new, CommentChange(old, new, decision))
-        return new
+            await ctx.unit.store_receipt(ctx.table, ChangedComment.as_stored(old))
+        else:
+            await store_change(ctx.services, ctx.unit, CommentChange(old, new, decision))
+        return ChangedComment.to(new)
 
     return await optimistic(lambda: visibility.load_visible_comment(ctx, key), store)
 
@@ -219,7 +219,7 @@ def revised(comment: Comment, **changes: Any) -> Comment:
 
 
 async def store_change(
-    services: Services, unit: UnitOfWork, answer: Any, change: CommentChange, answered: Comment | None = None
+    services: Services, unit: UnitOfWork, change: CommentChange, answered: Comment | None = None
 ) -> None:
     """Store a change of a comment, and tell what this process remembers of its product.
 
@@ -227,9 +227,16 @@ async def store_change(
     """
     change = await with_place(services, change)
     change = replace(change, notice=await notice_of(services, change, answered))
-    await comment_store.change_comment(services.table, unit, answer, change)
+    await comment_store.change_comment(services.table, unit, _receipt_of(change), change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)
+
+
+def _receipt_of(change: CommentChange) -> ChangedComment | str | None:
+    """What a mutation that makes this change answers."""
+    if change.new is not None:
+        return ChangedComment.as_stored(change.new)
+    return None if change.old is None else node_id("Comment", change.old.node_key)
 
 
 async def change_at(
@@ -240,7 +247,7 @@ async def change_at(
     async def store(old: Comment | None) -> bool:
         wanted = None if old is None or old.removed else change(old)
         if wanted is not None:
-            await store_change(services, unit, None, wanted)
+            await store_change(services, unit, wanted)
         return wanted is not None
 
     read = partial(read_comment, services.table, pointer.product, pointer.ulid)
@@ -265,7 +272,7 @@ def _needs_moderation(ctx: Context) -> bool:
 # ── the site's answer ──
 
 
-async def answer_comment(ctx: Context, /, *, comment: visibility.CommentId, body: str) -> Comment:
+async def answer_comment(ctx: Context, /, *, comment: visibility.CommentId, body: str) -> ChangedComment:
     """Answer a comment in the site's name. A second answer replaces the first, an empty one removes it."""
     editor = ctx.with_role(Role.EDITOR)
     author = editor.id if editor.is_member else None
@@ -292,18 +299,18 @@ async def moderation_queue(
 # ── reports and decisions ──
 
 
-async def report_comment(ctx: Context, /, *, comment: visibility.CommentId, reason: str) -> Comment:
+async def report_comment(ctx: Context, /, *, comment: visibility.CommentId, reason: str) -> ChangedComment:
     """Report a comment to the moderators. It stays visible until they decide: no report hides a comment by itself."""
     member = ctx.member()
     reason = rules.validate_text(reason, "reason", rules.LONGEST_REASON)
     await check_rate(ctx, "report")
 
-    async def report(reported: Comment) -> Comment:
-        if reported.held is not None:  # it needs a moderator's decision already
-            await ctx.unit.store_receipt(ctx.table, reported)
-            return reported
-        await comment_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
-        return reported
+    async def report(reported: Comment) -> ChangedComment:
+        if reported.held is None:
+            await comment_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
+        else:  # it needs a moderator's decision already
+            await ctx.unit.store_receipt(ctx.table, ChangedComment.as_stored(reported))
+        return ChangedComment.to(reported)
 
     return await optimistic(lambda: visibility.load_visible_comment(ctx, comment), report)
 
@@ -317,7 +324,7 @@ async def moderate_comment(
     note: str | None = None,
     ground: Ground | None = None,
     revision: int | None = None,
-) -> Comment:
+) -> ChangedComment:
     """A moderator's decision. It clears the comment's reports; a held comment that is published arrives now."""
     ctx.with_role(Role.MODERATOR)
     return await decide(ctx, comment, status, Decision(ground, validate_note(note)), revision)
@@ -327,7 +334,7 @@ def validate_note(note: str | None) -> str | None:
     return None if note is None else rules.validate_text(note, "note", rules.LONGEST_REASON)
 
 
-async def decide(ctx: Context, key: str, status: Status, decision: Decision, seen: int | None) -> Comment:
+async def decide(ctx: Context, key: str, status: Status, decision: Decision, seen: int | None) -> ChangedComment:
     """The comment of a key after a decision about it, as it was seen."""
 
     async def decided(old: Comment) -> Comment:
@@ -392,7 +399,7 @@ async def _decide_one(
     except AlreadyAnswered:  # a request that was interrupted decided it
         return key
     except Refusal as refusal:
-        if own is ctx or await own.unit.answer(ctx.table, Comment) is None:
+        if own is ctx or await own.unit.answer(ctx.table, ChangedComment) is None:
             return RefusedDecision(id_, refusal.code, refusal.message)
     return key
 

@@ -109,6 +109,12 @@ class Members:
         own = [each for each in found if each is not None and each.user == profile.user]
         return sorted(own, key=lambda each: (each.since, each.key))
 
+    async def addresses_of(self, profile: Profile) -> set[IdentityKey]:
+        """The addresses that a member has confirmed."""
+        own = [each for each in await self.of_profile(profile) if each.method is SignInMethod.EMAIL]
+        confirmed = {each.key for each in own if each.last_used_at is not None}
+        return confirmed if profile.proven_email is None else {*confirmed, of_address(profile.proven_email).key}
+
     def forget(self, keys: Iterable[IdentityKey]) -> None:
         """Read anew what this process has changed."""
         for key in keys:

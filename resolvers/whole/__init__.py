@@ -10,4 +10,5 @@
 | mutations  | carries out mutations: idempotency, suspensions, the member's profile  |
 | signing_in | the member whom a proof names, who may have been a guest               |
 | node       | any object by its id                                                   |
+| trials     | which comments hold rules would have held                              |
 """

@@ -12,10 +12,12 @@ from datastore.comments import transfer
 from datastore.comments.hold_rules import HoldRule, HoldRules
 from datastore.comments.records import Comment
 from datastore.refusals import InvalidInput
-from resolvers.comments.holding import HoldRuleInput, parse_rules, rule_for_posted
+from resolvers.comments.holding import HoldRuleInput, parse_rules
 from resolvers.comments.judging import Judge
+from resolvers.members.suspensions import Suspensions
 from resolvers.requests.context import Services
 from resolvers.values.texts import CONTROL_CHARACTERS
+from resolvers.whole.trials import rule_for_posted
 from server import Failed
 from server.commands import out
 from server.commands.files import progress_bar, read_text
@@ -93,6 +95,7 @@ def read_rules(file: Path) -> tuple[HoldRule, ...]:
 
 async def _try(services: Services, parsed: tuple[HoldRule, ...]) -> Trial:
     judge, trial = Judge(HoldRules(parsed)), Trial()
+    await services.get(Suspensions).refresh()  # for the roles
     with progress_bar("comments") as advance:
         async for comment in transfer.export_comments(services.table):
             trial.add(comment, await rule_for_posted(services, judge, comment))

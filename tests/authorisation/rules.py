@@ -176,8 +176,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Comment": {
         **_each(
             EVERYBODY,
-            "id product language rating title body author createdAt editedAt revision status removed inReplyTo thread "
-            "replyCount replies answer helpful verifiedAt",
+            "id product language rating title body author createdAt editedAt revision status removed inReplyTo "
+            "inReplyToId thread replyCount replies answer helpful verifiedAt",
         ),
         "viewerFoundHelpful": PERSONAL,
         "viewerCanEdit": PERSONAL,

@@ -78,11 +78,11 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(
 
 
 async def test_a_moderator_decides_about_reported_comments_too(visited: Visited, browser: Browser) -> None:
-    """They stand among the held ones, the oldest first, with the reasons; a decision clears these."""
-    reported, waits = (
-        visited.edit(POST, by="reported", role="member", product="told", language="en", body=body)["comment"]["id"]
-        for body in ("Buy this.", "This waits.")
-    )
+    """They stand among the held ones, the oldest first, with the reasons; a decision clears these. One is a reply."""
+    given: dict[str, Any] = {"by": "reported", "role": "member", "product": "told", "language": "en"}
+    asked = visited.edit(POST, **given, body="Is it any good?")["comment"]["id"]
+    reported = visited.edit(POST, **given, body="Buy this.", inReplyTo=asked)["comment"]["id"]
+    waits = visited.edit(POST, **given, body="This waits.")["comment"]["id"]
     visited.edit(HOLD, by="mo", role="moderator", comments=[waits], status="PENDING")
     for reader in ("ida", "ole"):
         visited.edit(REPORT_COMMENT, by=reader, role="member", comment=reported, reason=f"{reader} saw an advert")
@@ -92,6 +92,7 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
     await expect(both).to_have_text([re.compile("Buy this"), re.compile("This waits")])
     for reader in ("ida", "ole"):
         await expect(both.first).to_contain_text(f"{reader} saw an advert")
+    await expect(both.first).to_contain_text(re.compile("Reply to .*: Is it any good?"))
     await both.first.click()
     await page.page.keyboard.press("a")
     await expect(both).to_have_text([re.compile("This waits")])

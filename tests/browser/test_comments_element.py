@@ -190,7 +190,7 @@ async def test_a_removed_comment_leaves_a_stub_until_its_last_reply_is_gone(visi
     root = say(visited, "stubs", "Regretted")
     say(visited, "stubs", "I saw that", user="bo-abara", inReplyTo=root)
     async with visited.page(browser, COMMENTS % "stubs", member="ada-abara") as page:
-        await button(page, "Delete the comment by").click()
+        await button(page, "Delete: the comment by").click()
         await element(page).get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(element(page)).to_contain_text("This comment was removed.")
         await expect(element(page)).not_to_contain_text("Regretted")
@@ -198,7 +198,7 @@ async def test_a_removed_comment_leaves_a_stub_until_its_last_reply_is_gone(visi
     async with visited.page(browser, COMMENTS % "stubs", member="bo-abara") as page:
         await expect(element(page)).to_contain_text("This comment was removed.")
         assert await barriers(page) == []
-        await button(page, "Delete the comment by").click()
+        await button(page, "Delete: the comment by").click()
         await element(page).get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(element(page).locator("article")).to_have_count(0)
 
@@ -371,7 +371,7 @@ async def test_who_writes_another_text_while_a_comment_is_sent_stays_in_it(visit
     for number in range(4):
         say(visited, "elsewhere", f"Reply {number}", inReplyTo=root)
     async with visited.page(browser, COMMENTS % "elsewhere", member="bo-abara") as page:
-        await button(page, "Reply to").first.click()
+        await button(page, "Reply: ").first.click()
         reply = element(page).get_by_label("Your reply to")
         await button(page, "Write a comment").click()
         await element(page).get_by_label("Your comment").fill("I am back.")
@@ -398,13 +398,18 @@ async def test_the_overview_counts_what_is_posted_changed_and_deleted(visited: V
         await button(page, "Post").click()
         await expect(average).to_contain_text("3.0")
         await expect(average).to_contain_text("2 ")
-        await button(page, "Edit the comment by").click()
+        await button(page, "Edit: the comment by").click()
         await element(page).get_by_role("radio", name="2 stars").check()
         await button(page, "Save").click()
         await expect(average).to_contain_text("3.5")
-        await button(page, "Delete the comment by").click()
-        await dialog.get_by_role("button", name="Delete").click()
+        await button(page, "Edit: the comment by").click()
+        await element(page).get_by_role("radio", name="No stars").check()
+        await button(page, "Save").click()
         await expect(average).to_contain_text("5.0")
+        await expect(element(page).locator("article .rating")).to_have_count(1)
+        await button(page, "Delete: the comment by").click()
+        await dialog.get_by_role("button", name="Delete").click()
+        await expect(average).to_contain_text("1 comment")
 
 
 async def test_a_comment_is_in_the_pages_language(visited: Visited, browser: Browser) -> None:
@@ -423,7 +428,7 @@ async def test_a_member_replies_and_a_draft_outlives_a_reload(visited: Visited, 
     root = say(visited, "threads", "Who wins?")
     say(visited, "threads", "Not me", user="bo-abara", inReplyTo=root)
     async with visited.page(browser, COMMENTS % "threads", member="cy-abara") as page:
-        await thread(page).get_by_role("button", name="Reply to").press("Enter")
+        await thread(page).get_by_role("button", name="Reply: ").press("Enter")
         field = element(page).get_by_label("Your reply to")
         await expect(field).to_be_focused()
         await page.page.keyboard.type("Why not?")
@@ -433,11 +438,13 @@ async def test_a_member_replies_and_a_draft_outlives_a_reload(visited: Visited, 
         await element(page).get_by_label("Order").select_option("Most helpful first")
         await expect(element(page).locator("section[aria-busy]")).to_have_count(0)
         await expect(field).to_have_count(0)
-        await thread(page).first.get_by_role("button", name="Reply to").click()
+        await thread(page).first.get_by_role("button", name="Reply: ").click()
         await expect(field).to_have_value("Why not?")
         await element(page).locator("form button[type=submit]").click()
         await expect(thread(page).nth(1)).to_contain_text("Why not?")
         await expect(thread(page).nth(1)).to_be_focused()
+        name = await thread(page).first.locator("strong").inner_text()
+        await expect(thread(page).get_by_text(f"to {name}", exact=True)).to_have_count(1)
         await page.page.reload()
         await expect(thread(page).nth(1)).to_contain_text("Why not?")
         await expect(element(page).locator("form")).to_have_count(0)
@@ -450,6 +457,15 @@ async def test_a_member_replies_and_a_draft_outlives_a_reload(visited: Visited, 
         await element(page).get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(thread(page)).to_have_count(1)
         assert page.errors == []
+
+
+async def test_an_own_reply_that_waits_is_there_after_a_reload(visited: Visited, browser: Browser) -> None:
+    waits = say(visited, "waits", "Not me", user="bo-abara", inReplyTo=say(visited, "waits", "Who wins?"))
+    visited.edit(MODERATE_COMMENT, by="mo", role="moderator", comment=waits, status="PENDING")
+    for member, number in (("bo-abara", 1), (None, 0)):
+        async with visited.page(browser, COMMENTS % "waits", member=member) as page:
+            await expect(element(page).locator("article")).to_have_count(1 + number)
+            await expect(thread(page).get_by_text("A moderator will look at it")).to_have_count(number)
 
 
 async def test_a_member_finds_a_comment_helpful_once_and_never_their_own(visited: Visited, browser: Browser) -> None:
@@ -491,6 +507,11 @@ async def test_the_sites_answer_is_shown_and_editors_write_it(visited: Visited, 
         visited.edit(ANSWER_COMMENT, comment=comment, body="We are sorry.")
         await page.page.reload()
         await expect(element(page).locator(".answer")).to_contain_text("We are sorry.")
+        reply = say(visited, "answered", "Still waiting.", inReplyTo=comment)
+        visited.edit(ANSWER_COMMENT, comment=reply, body="One more day.")
+        await page.page.reload()
+        await expect(thread(page).locator(".answer")).to_contain_text("One more day.")
+        visited.edit(DELETE_COMMENT, by="ada-abara", role="member", comment=reply)
     async with visited.page(browser, COMMENTS % "answered", member="editor", roles=["editor"]) as page:
         await button(page, "for the site").click()
         field = element(page).get_by_label("The site’s answer to")
@@ -541,7 +562,7 @@ async def test_ratings_and_marks_are_seen_in_the_colours_that_a_reader_forces(
         await button(page, "Write a comment").click()
         await element(page).get_by_role("radio", name="2 stars").press("Space")
         inks = "(all) => all.map((one) => getComputedStyle(one).color)"
-        one, two, *others = await element(page).locator(".stars label").evaluate_all(inks)
+        _, one, two, *others = await element(page).locator(".stars label").evaluate_all(inks)
         assert one == two not in others
 
 
@@ -556,7 +577,7 @@ async def test_the_focus_stays_near_what_was_deleted_or_refused(visited: Visited
         await thread(page).get_by_role("button", name="Delete").press("Enter")
         await element(page).get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
         await expect(element(page).locator(".list > li").first).to_be_focused()
-        await button(page, "Reply to").click()
+        await button(page, "Reply: ").click()
         await element(page).get_by_label("Your reply to").fill("Too late")
         visited.edit(DELETE_COMMENT, by="cy-abara", role="member", comment=root)
         submit = element(page).locator("button[type=submit]")
@@ -630,7 +651,7 @@ async def test_a_dialog_says_what_becomes_of_its_request(visited: Visited, brows
     """The rest of the page is out of reach meanwhile. Signed in again, the reader sends the same."""
     say(visited, "dialog", "Rude words")
     async with visited.page(browser, COMMENTS % "dialog", member="bo-abara") as page:
-        await button(page, "Report the comment").click()
+        await button(page, "Report: the comment").click()
         dialog = element(page).get_by_role("dialog")
         await dialog.get_by_label("A word for the moderators").fill("See for yourself.")
         member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
@@ -655,7 +676,7 @@ async def test_what_was_typed_outlives_the_end_of_the_session(visited: Visited, 
     """In both forms. Signing in again, the member sends it."""
     say(visited, "ended", "Still there?")
     async with visited.page(browser, COMMENTS % "ended", member="bo-abara") as page:
-        await button(page, "Reply to").click()
+        await button(page, "Reply: ").click()
         reply = element(page).get_by_label("Your reply to")
         await reply.fill("A long reply")
         member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
@@ -679,11 +700,11 @@ async def test_what_was_typed_further_down_outlives_the_end_of_the_session(visit
         say(visited, "further", f"Reply {number}", inReplyTo=latest)
     async with visited.page(browser, COMMENTS % "further", member="bo-abara") as page:
         await button(page, "Show more").click()
-        await button(page, "Edit the comment").click()
+        await button(page, "Edit: the comment").click()
         edited, reply = (element(page).get_by_label(label) for label in ("Your comment", "Your reply to"))
         await edited.fill("Mine, of today")
         await button(page, "Show 1 more reply").click()
-        await thread(page).nth(3).get_by_role("button", name="Reply to").click()
+        await thread(page).nth(3).get_by_role("button", name="Reply: ").click()
         await reply.fill("Now I know")
         member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
         await element(page).locator("form button[type=submit]").last.click()
@@ -707,7 +728,7 @@ async def test_a_change_and_the_site_s_answer_outlive_a_page_that_is_left_to_sig
         edited, answer = (element(page).get_by_label(label) for label in ("Your comment", "The site’s answer to"))
         await button(page, "for the site").click()
         await answer.fill("Thank you")
-        await button(page, "Edit the comment").click()
+        await button(page, "Edit: the comment").click()
         await edited.fill("Fine, but late")
         member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
         await page.page.reload()
@@ -720,7 +741,7 @@ async def test_a_change_and_the_site_s_answer_outlive_a_page_that_is_left_to_sig
         await expect(answer).to_have_value("Thank you", timeout=20_000)
         await expect(edited).to_have_value("Fine, but late")
         await button(page, "Cancel").first.click()
-        await button(page, "Edit the comment").click()
+        await button(page, "Edit: the comment").click()
         await expect(edited).to_have_value("Fine")
         await page.page.reload()
         await expect(answer).to_have_value("Thank you")
@@ -734,7 +755,7 @@ async def test_a_draft_of_a_change_gives_way_to_what_was_written_since(visited: 
     async with visited.page(browser, COMMENTS % "rewritten", member="editor", roles=["editor"]) as page:
         labels = "Your comment", "The site’s answer to", "Your reply to"
         edited, answer, reply = (element(page).get_by_label(label) for label in labels)
-        for name, field in (("for the site", answer), ("Reply to", reply), ("Edit the comment", edited)):
+        for name, field in (("for the site", answer), ("Reply: ", reply), ("Edit: the comment", edited)):
             await button(page, name).click()
             await field.fill("Begun here")
         visited.edit(EDIT_COMMENT, by="editor", role="member", comment=comment, body="Second")
@@ -742,7 +763,7 @@ async def test_a_draft_of_a_change_gives_way_to_what_was_written_since(visited: 
         await page.page.reload()
         await expect(reply).to_have_value("Begun here")
         await expect(element(page).locator("form")).to_have_count(1)
-        for name, field, text in (("for the site", answer, "Thanks again"), ("Edit the comment", edited, "Second")):
+        for name, field, text in (("for the site", answer, "Thanks again"), ("Edit: the comment", edited, "Second")):
             await button(page, name).click()
             await expect(field).to_have_value(text)
 
@@ -750,7 +771,7 @@ async def test_a_draft_of_a_change_gives_way_to_what_was_written_since(visited: 
 async def test_a_reply_is_sent_once_the_service_can_be_reached(visited: Visited, browser: Browser) -> None:
     say(visited, "offline", "Hello?")
     async with visited.page(browser, COMMENTS % "offline", member="bo-abara") as page:
-        await button(page, "Reply to").click()
+        await button(page, "Reply: ").click()
         await element(page).get_by_label("Your reply to").fill("Here")
         await page.page.context.set_offline(True)
         await element(page).locator("form button[type=submit]").click()
@@ -827,7 +848,7 @@ async def test_a_suspended_member_reads_and_is_told(visited: Visited, browser: B
     assert answer["data"]["suspendMember"]["user"]
     async with visited.page(browser, COMMENTS % "suspended", member="dee-abara") as page:
         await expect(element(page)).to_contain_text("You cannot write here at present. Rude.")
-        await expect(button(page, "Reply to")).to_have_count(0)
+        await expect(button(page, "Reply: ")).to_have_count(0)
         await expect(button(page, "Write a comment")).to_have_count(0)
         assert await barriers(page) == []
 
@@ -848,7 +869,8 @@ async def test_a_thread_with_its_forms_is_accessible_in_every_language(
     shown = COMMENTS % product
     async with visited.page(browser, shown, member="editor", roles=["editor"], language=language, **options) as page:
         await expect(thread(page)).to_have_count(1)
-        reply, report, answer, other_reply, _ = await element(page).locator(".actions button:not([aria-pressed])").all()
+        actions = await element(page).locator(".actions button:not([aria-pressed])").all()
+        reply, report, answer, other_reply, *_ = actions
         await report.click()
         await expect(element(page).get_by_role("dialog")).to_be_visible()
         assert await barriers(page) == []
@@ -891,7 +913,7 @@ async def test_a_first_comment_brings_a_proof_of_work_and_a_second_none(guarded:
         assert any("challenge" in url for url in page.requests)
         await page.page.reload()
         page.requests.clear()
-        await button(page, "Reply to").click()
+        await button(page, "Reply: ").click()
         await element(page).get_by_label("Your reply to").fill("And a second one")
         await element(page).locator("form button[type=submit]").click()
         await expect(thread(page)).to_contain_text(["And a second one"])
@@ -974,6 +996,7 @@ async def test_a_buyer_is_marked_by_the_pages_proof_and_readers_can_see_buyers_o
         await button(page, "Post").click()
         await expect(element(page).locator("article .verified")).to_have_text("✓ Verified buyer")
         await button(page, "Write a comment").click()
+        await element(page).get_by_role("radio", name="2 stars").check()
         await element(page).get_by_label("Your comment").fill("Still fine.")
         await button(page, "Post").click()
         await expect(element(page).locator("form .error")).to_have_text(
@@ -985,7 +1008,9 @@ async def test_a_buyer_is_marked_by_the_pages_proof_and_readers_can_see_buyers_o
         await expect(element(page).locator(".verified")).to_have_count(1)
     async with guarded.page(browser, COMMENTS % "bought") as page:
         await expect(element(page).locator("article")).to_have_count(2)
+        await expect(button(page, "2 stars: 1 comment")).to_be_visible()
         await element(page).get_by_label("Verified buyers only (1)").check()
+        await expect(button(page, "2 stars: 0 comments")).to_be_visible()
         await expect(element(page).locator("article")).to_have_count(1)
         await expect(element(page).locator("article")).to_contain_text("I have it.")
         assert await barriers(page) == []

@@ -10,6 +10,8 @@ import pytest
 
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.comments.hold_rules import read_hold_rules
+from datastore.members.suspensions import MemberRoles, set_roles
+from resolvers.members.suspensions import Suspensions
 from resolvers.requests.context import Role
 from server.settings import Settings
 from tests.client import Client, serving
@@ -235,8 +237,20 @@ async def test_a_comment_waits_for_no_rules(one_client: Client) -> None:
 # ── trying them ──
 
 
+async def post_as_editor(client: Client, body: str) -> None:
+    """By a member who has this role here, not by their token."""
+    await post(client.member("ed"), body=body)
+    services = client.services
+    await set_roles(services.table, services.unit(), None, MemberRoles("ed", ("editor",)))
+    await services.get(Suspensions).refresh()
+
+
 async def test_a_preview_tells_what_rules_would_have_held(client: Client) -> None:
-    """Of the latest comments, newest first, each by what its author had posted before; nothing is changed."""
+    """Of the latest comments, newest first, each by what its author had posted before; nothing is changed.
+
+    None of what an editor wrote, who is never held.
+    """
+    await post_as_editor(client, "tickets")
     ada, bob = client.member("ada"), client.member("bob")
     for number, member in enumerate((ada, bob, ada, ada)):
         await post(member, body=f"{number} tickets" if number else "0")
@@ -250,19 +264,20 @@ async def test_a_preview_tells_what_rules_would_have_held(client: Client) -> Non
     assert await mod.ask(PREVIEW, rules=[{"name": "None", "words": ["nothing"]}]) == []
     assert await mod.code(PREVIEW, rules=[], of=501) == "BAD_USER_INPUT"
     assert await mod.code(PREVIEW, rules=[{"name": "x"}]) == "BAD_USER_INPUT"
-    assert (await client.ask(PAGE))["totalCount"] == 4
+    assert (await client.ask(PAGE))["totalCount"] == 5
 
 
 async def test_the_command_tries_a_file_on_all_comments(client: Client, tmp_path: Path) -> None:
     """As `holdRules` answers it; a file of something else says what is wrong with it."""
     ada = client.member("ada")
+    await post_as_editor(client, "Tickets")
     for body in ("Tickets\x1b[31m here", "Fine.", "Tickets"):
         await post(ada, body=body)
     file = tmp_path / "rules.json"
     file.write_text(json.dumps({"revision": 3, "rules": [{"name": "T", "words": ["tickets"], "links": None}]}))
     variables = on_table(client.settings.dynamodb_url, client.settings.table)
     tried = ringside("comments", "rules", "test", f"{file}", **variables)
-    assert (tried.returncode, tried.stdout.splitlines()[0]) == (0, "T: 2 of 3 comments.")
+    assert (tried.returncode, tried.stdout.splitlines()[0]) == (0, "T: 2 of 4 comments.")
     assert "\x1b" not in tried.stdout
     for wrong, said in (('{"rules": [{}]}', "name"), ("[]", "`object`"), ('{"rules": [{"name": "x"}]}', "condition")):
         file.write_text(wrong)

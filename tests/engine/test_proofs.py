@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -17,11 +18,14 @@ from server.audit import find_suspects
 from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post
+from tests.confirmations import ADA, mailing
 from tests.oidc_provider import KEY, oidc_provider
 from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
+from tests.sign_in import asked, signed_in
 
 SECRET = "a shop's secret of 32 characters or more"
 POST = mutation("postComment", "CommentPosted", "comment { id verifiedAt }", refused="code path message")
+ADD = mutation("addIdentity", "IdentityAdded", "user { id }")
 PAGE = """
 query ($first: Int, $after: String, $verified: Boolean, $order: CommentOrder! = NEWEST, $languages: [String!]) {
   comments(product: "42", first: $first, after: $after, verified: $verified, order: $order, languages: $languages) {
@@ -139,6 +143,18 @@ async def test_a_proof_for_an_address_is_for_whoever_confirmed_it(shop: Client) 
     shop.services.profiles.forget("ada")
     assert (await show(ada, proof(None, email="Ada@Example.COM")))["comment"]["verifiedAt"]
     assert (await show(shop.member("bob"), proof(None, email="ada@example.com")))["code"] == "INVALID_INPUT"
+
+
+async def test_a_proof_for_any_address_of_a_member_holds(shop: Client, tmp_path: Path) -> None:
+    """That by which they came, and one that they added."""
+    async with mailing(shop.settings, tmp_path) as mail:
+        mail.client.services.clock = shop.services.clock
+        token = (await signed_in(mail, ADA))["token"]
+        ada = Client(mail.client.served, mail.client.settings, token)
+        code = await asked(mail, "ada@new.example", ada)
+        await ada.ask(ADD, input={"request": code["request"], "code": code["code"]})
+        for address in (ADA, "ada@new.example"):
+            assert (await show(ada, proof(None, email=address)))["comment"]["verifiedAt"]
 
 
 async def test_a_proof_counts_once_until_its_comment_is_deleted(shop: Client) -> None:

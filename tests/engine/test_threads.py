@@ -169,7 +169,10 @@ async def test_a_reply_is_edited_reported_and_held_like_a_comment(client: Client
         "nodes": [{"id": answer["id"], "body": "Changed.", "reportReasons": ["Rude."]}],
     }
     await moderate(client, answer, "REJECTED")
-    assert (await shown(client))["nodes"][0]["replies"] == {"totalCount": 0, "nodes": []}
+    for viewer, nodes in ((client, []), (ada, []), (bob, ["Changed."])):
+        (node,) = (await shown(viewer))["nodes"]
+        thread = node["replies"]
+        assert (node["replyCount"], thread["totalCount"], bodies(thread["nodes"])) == (0, 0, nodes)
     assert (await client.ask(NUMBERS))["replies"] == 0
     assert await client.ask(ONE, id=answer["id"]) is None
     assert (await bob.ask(ONE, id=answer["id"]))["inReplyTo"]["id"] == question["id"]
@@ -273,13 +276,32 @@ async def test_a_new_reply_comes_over_the_stream(one_client: Client) -> None:
         assert [(await anext(stream)).body for _ in range(2)] == ["Large.", "Never mind."]
 
 
+async def test_an_own_held_reply_follows_the_last_one(one_client: Client) -> None:
+    """On the thread's last page only, also of a comment that has no other replies; for one call more of a member."""
+    ada, bob, services = one_client.member("ada"), one_client.member("bob"), one_client.services
+    question, other = await post(ada, rating=None), await post(ada, rating=None)
+    services.policy = replace(services.policy, premoderation=True)
+    await reply(bob, question, body="Waits.")
+    await reply(bob, other, body="Alone.")
+    services.policy = replace(services.policy, premoderation=False)
+    for number in range(2):
+        await reply(ada, question, body=f"{number}")
+    await one_client.caught_up("every index shows what was written")
+    for asked, expected in (({"first": 1}, ["0"]), ({"first": 2}, ["0", "1", "Waits."])):
+        assert bodies((await bob.ask(REPLIES, id=question["id"], **asked))["replies"]["nodes"]) == expected
+    assert [bodies(node["replies"]["nodes"]) for node in (await shown(bob))["nodes"]] == [
+        ["Alone."], ["0", "1", "Waits."],
+    ]  # fmt: skip
+
+
 # ── stubs ──
 
 
 async def test_a_deleted_comment_with_replies_leaves_a_stub(client: Client) -> None:
     """It has nothing of the comment, is counted nowhere, and goes with the last reply."""
     ada, bob, mod = client.member("ada"), client.member("bob"), client.member("mod", Role.MODERATOR)
-    question = await post(ada, rating=4, title="A title", body="A secret text.")
+    given: dict[str, Any] = {"rating": 4, "title": "A title", "body": "A secret text.", "idempotencyKey": "once"}
+    question = await post(ada, **given)
     answers = [await reply(bob, question, body=f"{number}") for number in range(2)]
     await delete(ada, question)
     page = await shown(client)
@@ -295,7 +317,8 @@ async def test_a_deleted_comment_with_replies_leaves_a_stub(client: Client) -> N
     assert (numbers["total"], numbers["rated"], numbers["replies"], numbers["languages"]) == (0, 0, 2, [])
     for filtered in ({"languages": ["en"]}, {"ratings": [1, 2, 3, 4, 5]}):
         assert (await client.ask(COMMENTS_PAGE, product="42", **filtered))["edges"] == []
-    assert await items_naming(client.services.table, "A secret text.", "A title", but=("answer",)) == []
+    assert await items_naming(client.services.table, "A secret text.", "A title") == []
+    assert await ada.code(POST_COMMENT, input={"product": "42", "language": "en", **given}) == "NOT_FOUND"
     for refused in (
         await mod.ask(MODERATE_COMMENT, input={"comment": question["id"], "status": "REJECTED"}),
         await bob.ask(REPORT_COMMENT, input={"comment": question["id"], "reason": "Gone."}),

@@ -21,7 +21,7 @@ from resolvers.pickem import rules as card_rules
 from resolvers.requests.context import CHANGE_RATE
 from resolvers.vocabulary import quizzes, subscriptions, texts
 from resolvers.voting import boards, continuing
-from resolvers.whole import exporting, importing
+from resolvers.whole import exporting, importing, trials
 from schema import schema
 from schema.framework.declarations import COMPLEXITY, READ, declared_of
 from server.auth import tokens
@@ -80,7 +80,7 @@ FIGURES = {
     "files about members that one member asks for, per process": [parse_rate(exporting.RATE).limit],
     "what one editor pastes to import it or to have it checked, per process": [parse_rate(importing.RATE).limit],
     "rules that one moderator tries; pictures that one editor previews, per process": [
-        parse_rate(holding.PREVIEW_RATE).limit,
+        parse_rate(trials.PREVIEW_RATE).limit,
         parse_rate(boards.PREVIEW_RATE).limit,
     ],
     "accents and other combining marks in a row, in every text that is compared": [folding.MOST_MARKS],
