@@ -1,7 +1,7 @@
 // Signing in: on the service's own origin by its page, elsewhere by a window of it, which posts the token to this origin.
 // A page that has no window, or has lost it by its policy, is led back to with a code, which it takes for a token.
 
-import { CONTINUE_VISIT, SIGN_IN } from './generated/sign-in';
+import { CONTINUE_VISIT, SIGN_IN } from './generated/sign-in-window';
 import type { Session, Token, ask } from './service';
 
 const ASKED = 'ringside signing in';

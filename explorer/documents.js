@@ -30,7 +30,7 @@ const DIGITS = 10;
 // What a first paint needs (q) is asked without saying who asks, unless a member is signed in; another query (p) is
 // personal.
 const LETTERS = { query: 'p', mutation: 'm', subscription: 's' };
-const OF_FIRST_PAINTS = ['first.graphql', 'next.graphql'];
+const OF_FIRST_PAINT = /\bfirst\.graphql$/;
 
 /** Every operation by its name, with the text that is sent and hashed. */
 export function readDocuments() {
@@ -51,7 +51,7 @@ export function readDocuments() {
       name: operation.name.value,
       text,
       id: createHash('sha256').update(text).digest('hex').slice(0, DIGITS),
-      kind: starts ? 'v' : OF_FIRST_PAINTS.includes(file) ? 'q' : LETTERS[operation.operation],
+      kind: starts ? 'v' : OF_FIRST_PAINT.test(file) ? 'q' : LETTERS[operation.operation],
       types: types(operation, fragments),
     };
   });

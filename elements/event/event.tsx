@@ -5,7 +5,7 @@ import { type View, h } from '../base/dom';
 import { Part, newKey } from '../base/part';
 import { EVENT_CHANGED, SUBMIT_PREDICTION } from '../generated/event';
 import type { EventData, NextEventData } from '../generated/first';
-import { LATEST_EVENT, LATEST_EVENTS } from '../generated/next';
+import { LATEST_EVENT, LATEST_EVENTS } from '../generated/event.first';
 import type { Ringside } from '../elements';
 import css from './event.css?inline';
 import english from 'english:event';
@@ -27,9 +27,8 @@ export default class EventCard extends Part<Data> {
   private choice: Choice = { picks: {}, guess: '' };
   private isChanged = false;
   private isSending = false;
-  /** Whether it was open, and not over, on this page: what is shown then keeps its place, so that nothing moves. */
+  /** Whether it was open on this page: what is shown then keeps its place, so that nothing moves. */
   private wasOpen = false;
-  private wasGoingOn = false;
   private problem: { text: string; field: string } | null = null;
   /** Whether a guest was refused what members may. */
   private needsMember = false;
@@ -68,7 +67,7 @@ export default class EventCard extends Part<Data> {
   /** The next event may be another one than before. */
   private begin(event: Event | null) {
     this.endStream?.();
-    this.isChanged = this.wasOpen = this.wasGoingOn = false;
+    this.isChanged = this.wasOpen = false;
     if (event) this.listen(EVENT_CHANGED, { event: event.id }, ({ eventChanged }) => this.changed(eventChanged));
   }
 
@@ -178,15 +177,7 @@ export default class EventCard extends Part<Data> {
     return this.event?.state === 'UPCOMING' && this.secondsTo(this.event.startsAt) > 0;
   }
 
-  /** Whether results and points may still come. */
-  private get isGoingOn() {
-    return this.event?.state === 'UPCOMING' || this.event?.state === 'LOCKED';
-  }
-
   // ── views ──
-
-  /** The class of what is out of sight and reach, and keeps its place. */
-  private shownIf = (isShown: boolean) => (isShown ? '' : 'off');
 
   protected view() {
     const { event } = this;
@@ -194,15 +185,14 @@ export default class EventCard extends Part<Data> {
     if (!event) return <div class="stack">{this.said ? this.note() : <div class="wait"></div>}</div>;
     const { viewerPrediction: prediction } = event;
     this.wasOpen ||= this.isOpen;
-    this.wasGoingOn ||= this.isGoingOn;
-    const hasPoints = prediction && (prediction.points != null || this.wasGoingOn);
+    const hasPoints = prediction && event.state !== 'CANCELLED'; // or will have them
     return (
-      <form class="stack" aria-labelledby="title" onsubmit={(submitted: globalThis.Event) => { submitted.preventDefault(); void this.submit(); }}>
+      <form class={`stack ${this.isOpen && 'open'}`} aria-labelledby="title" onsubmit={(submitted: globalThis.Event) => { submitted.preventDefault(); void this.submit(); }}>
         {this.header(event)}
         {(hasPoints || this.wasOpen) && (
           <div class="lead">
             {hasPoints && this.points(prediction)}
-            {this.wasOpen && <p class={`soft ${this.shownIf(this.isOpen)}`}>{this.t('howTo')}</p>}
+            {this.wasOpen && <p class="soft while">{this.t('howTo')}</p>}
           </div>
         )}
         <ol class="card">{event.matches.map((match) => this.match(match, prediction))}</ol>
@@ -226,7 +216,7 @@ export default class EventCard extends Part<Data> {
           <time datetime={startsAt}>{this.date(startsAt, { dateStyle: 'full', timeStyle: 'short' })}</time>
           {place && <span dir="auto"> · {place}</span>}
         </p>
-        {this.wasOpen && <p class={`count ${this.shownIf(this.isOpen)}`} part="countdown">{this.t('locksIn', { time: this.duration(this.secondsTo(startsAt)) })}</p>}
+        {this.wasOpen && <p class="count while" part="countdown">{this.t('locksIn', { time: this.duration(this.secondsTo(startsAt)) })}</p>}
         {description && <p dir="auto">{description}</p>}
       </div>
     );
@@ -234,7 +224,7 @@ export default class EventCard extends Part<Data> {
 
   private points({ points, correct, rank }: NonNullable<Event['viewerPrediction']>) {
     return (
-      <p class={`points ${this.shownIf(points != null)}`} part="points">
+      <p class={points == null ? 'points none' : 'points'} part="points">
         <strong>{this.t('points', { n: points ?? 0 })}</strong>
         <span>{this.t('rightPicks', { n: correct ?? 0 })}</span>
         {rank != null && <span>{this.t('place', { rank })}</span>}
@@ -259,7 +249,7 @@ export default class EventCard extends Part<Data> {
           </div>
           {result && result.outcome !== 'WON' ? <p class="soft">{this.t(result.outcome === 'CANCELLED' ? 'CANCELLED_MATCH' : result.outcome)}</p>
             : pick && result ? <p class={pick.correct ? 'right' : 'soft'}>{this.t(pick.correct ? 'wasRight' : 'wasWrong')}</p>
-            : this.wasGoingOn && <p class="soft"></p>}
+            : <p></p>}
         </fieldset>
       </li>
     );
@@ -296,7 +286,7 @@ export default class EventCard extends Part<Data> {
           <input type="number" step="any" inputmode="decimal" value={this.choice.guess} disabled={!this.isOpen} aria-invalid={wrong ? 'true' : null} aria-describedby={wrong ? 'wrong' : null} oninput={(event: any) => this.change({ guess: event.target.value })} />
         </label>
         {wrong && <p class="error" id="wrong">{wrong}</p>}
-        {(answer != null || this.wasGoingOn) && <p class="right">{answer != null && this.t('answer', { value: this.number(answer) })}</p>}
+        <p class="right">{answer != null && this.t('answer', { value: this.number(answer) })}</p>
       </div>
     );
   }
@@ -307,7 +297,7 @@ export default class EventCard extends Part<Data> {
     const missing = matches.length - chosen;
     const hint = missing && chosen ? this.t('missing', { n: missing }) : this.isChanged ? this.t('notSaved') : this.event!.viewerPrediction ? this.t('isSaved') : '';
     return (
-      <div class={`row ${this.shownIf(this.isOpen)}`}>
+      <div class="row while">
         {this.viewer?.suspension ? <p class="notice">{this.t('suspended')} <span dir="auto">{this.viewer.suspension.reason}</span></p> : !this.viewer || this.needsMember ? this.signInButton() : (
           <button type="submit" class="primary" part="button" aria-disabled={this.isSending && 'true'}>{this.t('savePicks')}</button>
         )}

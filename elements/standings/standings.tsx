@@ -3,7 +3,7 @@
 import { type View, h } from '../base/dom';
 import { Part, newKey } from '../base/part';
 import type { LatestSeasonData, StandingsData } from '../generated/first';
-import { LEAGUE_STANDINGS, type LeagueStandingsData } from '../generated/next';
+import { LEAGUE_STANDINGS, type LeagueStandingsData } from '../generated/standings.first';
 import { JOIN_LEAGUE, SEASON_STANDINGS, STANDINGS_CHANGED } from '../generated/standings';
 import type { Ringside } from '../elements';
 import css from './standings.css?inline';

@@ -50,7 +50,7 @@ def test_a_page_with_one_element_loads_little_beyond_it(sizes: dict[str, int], e
 def test_all_elements_together_are_small(sizes: dict[str, int]) -> None:
     """With what is loaded only when it is needed, such as the window for signing in."""
     assert set(ELEMENTS) <= set(sizes)
-    assert sum(size for name, size in sizes.items() if name not in {*LANGUAGES, REFUSALS, SOLVER}) <= 36.25 * KIB
+    assert sum(size for name, size in sizes.items() if name not in {*LANGUAGES, REFUSALS, SOLVER}) <= 36 * KIB
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
