@@ -168,7 +168,9 @@ class Season:
     name: str = described("Its name, as in its events.")
     events: int = described("The number of its events in any state.")
     latest_event_at: datetime = described("When its latest event begins.")
-    standings: StandingConnection = field(standing_resolvers.season_standings, "As `Query.standings` of its name.")
+    standings: StandingConnection = field(
+        standing_resolvers.season_standings, "As `Query.standings` of its name.", complexity=2 * READ
+    )
 
 
 SeasonConnection = connection(

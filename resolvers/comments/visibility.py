@@ -204,11 +204,11 @@ class OwnHeldReplies:
 async def replies(ctx: Context, comment: ShownComment, /, *, window: Window) -> ShownReplies:
     """The published replies to a top-level comment; after the last one the viewer's held ones.
 
-    Without a thread nothing else is read, and nothing at all for who has no comments.
+    Without a thread no published ones are read. Members' held ones take one read for all threads of a page.
     """
     request = window.open(f"replies:{comment.product}:{comment.ulid}")
     page, held = await asyncio.gather(_published_replies(ctx, comment, request), _own_held_replies(ctx, comment))
-    end = [] if page.has_next_page else held[: request.size]
+    end = [] if page.has_next_page else held[-request.size :]
     return replace(page, items=(*page.items, *((one.ulid, ShownComment(one)) for one in end)))
 
 
@@ -220,7 +220,8 @@ async def _published_replies(ctx: Context, comment: Comment, request: PageReques
 
 
 async def _own_held_replies(ctx: Context, comment: Comment) -> list[Comment]:
-    if comment.root is not None or not ctx.viewer.is_member:
+    # Nor for an event of a stream, which would be a read for each of those who listen: pages have them.
+    if comment.root is not None or not ctx.viewer.is_member or ctx.event_id is not None:
         return []
     held = await ctx.services.get(OwnHeldReplies).of.load(ctx.viewer.id) or []
     place = (comment.product, comment.ulid)

@@ -35,7 +35,7 @@ def _folded(text: str) -> str | None:
         return None
     tag = standardize_tag(text)
     parts = Language.get(tag, normalize=False)
-    if parts.language in NORMALIZED_MACROLANGUAGES:  # cmn is zh, as browsers have it; nb and yue stay
+    if parts.language in NORMALIZED_MACROLANGUAGES:  # cmn is zh and arb ar, as browsers have them
         parts = parts.update_dict({"language": NORMALIZED_MACROLANGUAGES[parts.language]})
     if not parts.language or _NO_LANGUAGE.fullmatch(tag):
         return None

@@ -104,7 +104,7 @@ def parse_image_address(text: str, hosts: Collection[str], path: tuple[str, ...]
     """The address of a picture on one of these hosts."""
     if not hosts:
         raise InvalidInput(
-            "Pictures by address are off: who runs the site names the hosts that may show them.", path=path
+            "Pictures by address are off: whoever runs the site has to allow the hosts that they come from.", path=path
         )
     address = text.strip()
     parts = _split(address, path)

@@ -1,6 +1,6 @@
 """Trying hold rules on comments that are there. Members who have a role here by which they are never held are left out.
 
-What roles a token gave is stored nowhere, so comments of who has one by that alone are judged like others.
+What roles a token gave is stored nowhere: the comments of members who have one by that alone are judged like others.
 """
 
 import asyncio
