@@ -38,7 +38,7 @@ COUNTS = """query ($scored: ID!, $open: ID!, $review: ID!, $on: Date!) {
   scored: event(id: $scored) { state matches { pickCounts }
     predictions(first: 100) { nodes { rank points correct user { id } } } }
   open: event(id: $open) { state predictions(first: 100) { nodes { user { id } } } }
-  quizLeaderboard(on: $on, first: 100) { nodes { rank correct total quizzes sentences user { id } } }
+  quizLeaderboard(on: $on, first: 50) { nodes { rank correct total quizzes sentences user { id } } }
   belt: commentStatistics(product: "belt") { total average histogram { rating count } languages { language count } }
   mug: commentStatistics(product: "mug") { total average histogram { rating count } languages { language count } }
   pageOfBelt: comments(product: "belt", first: 100) { totalCount nodes { body rating author { id } } }

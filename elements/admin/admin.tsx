@@ -331,10 +331,13 @@ class Admin extends Part<AdminViewerData> {
   /** What the next decision is about: of more than it may be about the rest stays chosen. */
   private targets = () => (this.list ?? []).filter(({ id }) => (this.chosen.size ? this.chosen.has(id) : id === this.current)).slice(0, AT_ONCE);
 
-  /** A key that is pressed before the answer to another is about what is next then. What is shown anew is not decided about. */
-  private inTurn(act: () => Promise<boolean>) {
+  /**
+   * A key that is pressed before the answer to another is about what is next then. What is shown anew is not decided
+   * about, but what was decided before is taken back.
+   */
+  private inTurn(act: () => Promise<boolean>, isOfShown = true) {
     const { shown, deciding } = this;
-    const turn = (this.deciding = (async () => (await deciding) !== false && shown === this.shown && act())());
+    const turn = (this.deciding = (async () => (await deciding) !== false && (!isOfShown || shown === this.shown) && act())());
     void turn.finally(() => { if (turn === this.deciding) this.deciding = null; });
   }
 
@@ -394,8 +397,8 @@ class Admin extends Part<AdminViewerData> {
       // One that was decided about elsewhere may be older than what is shown.
       this.shown!.nodes = [...back.filter(({ id }) => this.placeOf(id) < 0), ...this.list];
       await this.showInPlace(back, this.current);
-      await this.focus('article.current');
     } else await this.open(unreported.filter(({ status }) => status === 'PUBLISHED')); // which nobody would see any more
+    await this.focus('article.current');
     this.say(refused || this.t(unreported.length ? 'undoneUnreported' : 'undone'));
     return true;
   }
@@ -423,7 +426,7 @@ class Admin extends Part<AdminViewerData> {
     }
     else if (key === 'x' && here) this.choose(here.id);
     else if (key === 'a') this.inTurn(() => this.settle('PUBLISHED'));
-    else if (key === 'u') this.inTurn(() => this.undo());
+    else if (key === 'u') this.inTurn(() => this.undo(), false);
     else if (ground) this.inTurn(() => this.settle('REJECTED', ground));
     else return;
     event.preventDefault();
@@ -497,7 +500,7 @@ class Admin extends Part<AdminViewerData> {
             <button type="button" class="primary" onclick={once(() => this.inTurn(() => this.settle('PUBLISHED')))}>{this.t('publish')}</button>
             <span>{this.t('reject')}</span>
             {GROUNDS.map((ground, place) => <button type="button" onclick={once(() => this.inTurn(() => this.settle('REJECTED', ground)))}>{`${place + 1} ${this.t(ground)}`}</button>)}
-            <button type="button" aria-disabled={!this.last.length && 'true'} onclick={() => this.inTurn(() => this.undo())}>{this.t('undo')}</button>
+            <button type="button" aria-disabled={!this.last.length && 'true'} onclick={() => this.inTurn(() => this.undo(), false)}>{this.t('undo')}</button>
             <button type="button" onclick={() => { this.chosen = new Set(list?.map(({ id }) => id)); this.render(); }}>{this.t('chooseAll')}</button>
           </div>
           {!list ? this.shown?.waiting() : !list.length ? <p>{this.t('nothing')}</p> : list.map((comment, place) => this.comment(comment, place))}

@@ -661,7 +661,7 @@ async def test_a_dialog_says_what_becomes_of_its_request(visited: Visited, brows
         await visited.sign_in(page, token=member["token"])
         await expect(dialog.get_by_label("A word for the moderators")).to_have_value("See for yourself.")
         await page.page.reload()  # as where it is left to sign in
-        await button(page, "Report the comment").click()
+        await button(page, "Report: the comment").click()
         await expect(dialog.get_by_label("A word for the moderators")).to_have_value("See for yourself.")
         await page.page.context.set_offline(True)
         await dialog.get_by_role("button", name="Report").click()
