@@ -109,7 +109,9 @@ async def test_a_member_adds_an_address_and_removes_the_provider(world: World, c
     await expect(page.get_by_text("If none arrive, add this address")).to_be_visible()
     await page.get_by_role("button", name="Add an address").click()
     await give_code(world, page, "second@example.org", page.reload)
-    await expect(page.get_by_role("status")).to_have_text("You can sign in with this address, too.")
+    await expect(page.get_by_role("status")).to_have_text(
+        "You can sign in with this address, too. Emails go to it from now on."
+    )
     await expect(page.get_by_text("They go to \u2068second@example.org\u2069.", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Sign out", exact=True).click()
     await by_email(world, page, "second@example.org", is_new=False)

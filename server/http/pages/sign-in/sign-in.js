@@ -344,14 +344,16 @@ function goOn() {
 // What the service answers with the member as they are now.
 function take({ user }) {
   Object.assign(signedIn, user);
+  fillEmails();
   fillIdentities();
 }
 
 async function addAddress(input) {
+  const { email } = signedIn;
   take(await change(AddIdentity, input, { then: '#add' }));
   sessionStorage.removeItem(KEPT);
   showSignedIn();
-  tell(say('added'));
+  tell(signedIn.email === email ? say('added') : `${say('added')} ${say('emailsNow')}`);
 }
 
 function save(changes, filled, input) {
