@@ -79,6 +79,8 @@ async def test_who_wants_to_be_told_of_replies_gets_an_email(
     await page.get_by_label("When the daily word comes").fill("07:30")
     await page.locator("#emails").get_by_role("button", name="Save").click()
     await expect(page.get_by_role("status")).to_have_text("Saved.")
+    shown = await page.get_by_label("Time zone").input_value()
+    assert (await ask(page, "{ viewer { timeZone } }"))["viewer"] == {"timeZone": shown}
     sent, posted = len(world.mailbox.emails), await comment(page)
     other = await (await new_context(browser)).new_page()
     await other.goto(f"{world.url}/sign-in?language=en")

@@ -506,8 +506,9 @@ function listenToMembers() {
   });
   by('emails').addEventListener('submit', event => {
     event.preventDefault();
-    const dailyWordAt = by('word-at').value || null, lockReminderHours = Number(by('reminder').value);
-    save(changed({ replyEmails: by('replies').checked, lockReminderHours, dailyWordAt }), fillEmails);
+    const dailyWordAt = by('word-at').value || null, lockReminderHours = Number(by('reminder').value) || null;
+    const timeZone = signedIn.timeZone ?? by('zone').value; // the one that is shown: without one, hours count in UTC
+    save(changed({ replyEmails: by('replies').checked, lockReminderHours, dailyWordAt, timeZone }), fillEmails);
   });
   by('add-address').addEventListener('click', showAddress);
   by('everywhere').addEventListener('click', () => signOut({ everywhere: true }, 'signedOutEverywhere'));
