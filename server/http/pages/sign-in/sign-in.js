@@ -381,6 +381,7 @@ async function download() {
 
 async function erase(contributions) {
   await change(EraseMember, { user: signedIn.id, contributions }, { then: `#erase-${contributions}` });
+  await ask(SignOut, { input: {} }).catch(() => null); // its cookie shows a former member for some seconds otherwise
   signedIn = null;
   showMethods();
   tell(say('deleted'));
@@ -480,7 +481,7 @@ function listen() {
 
 function signOut(input, text) {
   return working(async () => {
-    await ask(SignOut, { input });
+    await (input.everywhere ? change(SignOut, input) : ask(SignOut, { input }));
     signedIn = null;
     showMethods();
     tell(say(text));
