@@ -7,12 +7,14 @@ const KEPT = 'ringside-sign-in'; // the request of the code that this window wai
 const UNNAMED = 'ringside-unnamed'; // who was asked for a name here and gave none
 const REMINDERS = [0, 1, 3, 6, 12, 24, 48, 72, 168];
 const MOST_WAITING = 60_000;
+const MOST_KEPT = 3_600_000;
 const REFUSED = { NOT_ALLOWED: 'notPossible', NOT_SIGNED_IN: 'again', RATE_LIMITED: 'tooOften' };
 
 const by = id => document.getElementById(id);
 let texts = {};
 let signedIn = null;
 let adds = false; // whether an address is asked for to be added
+const begun = {}; // by whom and what: the answers whose jobs are under way
 
 // ── texts ──
 
@@ -98,13 +100,16 @@ async function send(path, body) {
   return answer;
 }
 
+async function checkMember() {
+  if ((await ask(Viewer))?.id === signedIn.id) return;
+  await showAnew();
+  throw new Refused('changed');
+}
+
 // Changes what belongs to whom the page shows, if they are still signed in. `then` is where to go on after signing in
 // anew, if this asks for a recent sign-in; `told` says refusals in other words than those of signing in.
 async function change(query, input, { then = '', ...told } = {}) {
-  if ((await ask(Viewer))?.id !== signedIn.id) {
-    await showAnew();
-    throw new Refused('changed');
-  }
+  await checkMember();
   return ask(query, { input }).catch(error => {
     if (error.code === 'NOT_SIGNED_IN') signInAgain(then);
     throw new Refused({ ...REFUSED, ...told }[error.code] ?? error.code);
@@ -117,12 +122,23 @@ function signInAgain(then) {
   location.assign(`/sign-in?${new URLSearchParams(query)}`);
 }
 
-// A job that has ended.
-async function finished({ id }) {
+// What the service answered that began a job, and the job as it has ended. Who presses again before it has goes on with
+// the same one, as long as the link of a file counts.
+async function finished(query, input, told) {
+  const key = `${signedIn.id} ${query}`;
+  if (begun[key]?.until > Date.now()) await checkMember();
+  else begun[key] = { until: Date.now() + MOST_KEPT, ...(await change(query, input, told)) };
+  const job = await ended(begun[key].job);
+  const answer = { ...begun[key], job };
+  delete begun[key];
+  if (job.state === 'FAILED') throw new Refused('failed');
+  return answer;
+}
+
+async function ended({ id }) {
   for (const until = Date.now() + MOST_WAITING; Date.now() < until; ) {
     const job = await ask(Job, { id });
-    if (job?.state === 'DONE') return job;
-    if (job?.state === 'FAILED') throw new Refused('failed');
+    if (['DONE', 'FAILED'].includes(job?.state)) return job;
     await new Promise(resolve => setTimeout(resolve, 500));
   }
   throw new Refused('underWay');
@@ -365,15 +381,14 @@ function save(changes, filled, input) {
 }
 
 async function claim() {
-  const { done } = await finished((await change(ClaimComments, {}, { CONFLICT: 'noAddress' })).job);
+  const { job } = await finished(ClaimComments, {}, { CONFLICT: 'noAddress' });
   take({ user: await ask(Viewer) }); // what was imported under an address brings what it signs in by
-  const count = new Intl.NumberFormat(document.documentElement.lang).format(done);
-  tell(done ? say('claimed', { count }) : say('noneClaimed'));
+  const count = new Intl.NumberFormat(document.documentElement.lang).format(job.done);
+  tell(job.done ? say('claimed', { count }) : say('noneClaimed'));
 }
 
 async function download() {
-  const { url, job } = await change(ExportMember, { user: signedIn.id });
-  await finished(job);
+  const { url } = await finished(ExportMember, { user: signedIn.id });
   const { pathname, search } = new URL(url, location.href);
   location.assign(pathname + search); // which is no page, so this one stays
   tell(say('downloaded'));
