@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -215,7 +216,7 @@ async def test_a_member_deletes_their_account_after_signing_in_again(world: Worl
 async def test_a_suspended_member_signs_in_to_download_and_delete(
     world: World, context: BrowserContext, browser: Browser
 ) -> None:
-    """And reads why; what the suspension refuses is not offered."""
+    """And reads why, and until when; what the suspension refuses is not offered."""
     given = await asyncio.to_thread(
         ringside_process, "member", "role", "mod@example.org", "--role", "moderator", **world.service.variables
     )
@@ -225,7 +226,8 @@ async def test_a_suspended_member_signs_in_to_download_and_delete(
         await each.goto(f"{world.url}/sign-in?language=en")
         await by_email(world, each, address)
         await expect(each.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
-    loud = {"user": await viewer(page), "reason": "Much too loud."}
+    year = datetime.now(UTC).year + 1
+    loud = {"user": await viewer(page), "reason": "Much too loud.", "until": f"{year}-08-01T12:00:00Z"}
 
     async def is_suspended() -> bool:
         answer = await ask(moderating, SUSPEND, input=loud)
@@ -236,7 +238,8 @@ async def test_a_suspended_member_signs_in_to_download_and_delete(
     await page.goto(f"{world.url}/sign-in?language=en")
     await by_email(world, page, "loud@example.org", is_new=False)
     await expect(page.get_by_role("heading", name=SIGNED_IN)).to_be_visible()
-    await reload_until(page, page.get_by_text("Your account is suspended: \u2068Much too loud.\u2069").is_visible)
+    await reload_until(page, page.get_by_text("The reason: \u2068Much too loud.\u2069").is_visible)
+    await expect(page.get_by_text(f"The suspension ends on August 1, {year} at ")).to_be_visible()
     await expect(page.get_by_role("button", name="Delete my account")).to_be_visible()
     await expect(page.get_by_role("button", name="Download what is stored")).to_be_visible()
     await expect(page.get_by_role("button", name="Save")).to_have_count(0)

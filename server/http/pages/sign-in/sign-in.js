@@ -274,14 +274,22 @@ function fillProfile() {
   by('title').textContent = document.title = say('signedInAs', { name });
   by('continue').textContent = asked.site ? say('continueOn', { name, site: asked.site }) : say('continueAs', { name });
   by('add').textContent = say('addProvider', { provider: asked.provider, name });
-  by('suspended').hidden = !suspension;
-  if (suspension) by('suspended').textContent = say('suspended', { reason: isolated(suspension.reason) });
+  fillSuspension(suspension);
   by('profile').hidden = Boolean(suspension);
   by('own-name').value = signedIn.name;
   by('zones').hidden = isGuest;
   const chosen = timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zones = new Set([...Intl.supportedValuesOf('timeZone'), 'UTC', chosen]);
   by('zone').replaceChildren(...[...zones].sort().map(zone => option(zone, zone.replaceAll('_', ' '), chosen)));
+}
+
+function fillSuspension(suspension) {
+  by('suspended').hidden = !suspension;
+  by('suspended-until').hidden = !suspension?.until;
+  if (suspension) by('suspended').textContent = say('suspended', { reason: isolated(suspension.reason) });
+  if (!suspension?.until) return;
+  const { format } = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: 'long', timeStyle: 'short' });
+  by('suspended-until').textContent = say('suspendedUntil', { time: format(new Date(suspension.until)) });
 }
 
 function fillEmails() {
