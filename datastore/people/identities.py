@@ -49,6 +49,12 @@ class MemberErased(NotAllowed):
 
 MOST_IDENTITIES = 10
 """Of one member."""
+
+
+class TooManyIdentities(Conflict):
+    explanation = f"You have {MOST_IDENTITIES} ways to sign in, which is the limit. Remove one first."
+
+
 IMPORT_ISSUER = "import:"
 """What the issuers of imported authors begin with: no server's tokens may name one, so nobody signs in by these."""
 
@@ -289,7 +295,7 @@ async def add_identity(
             await _use_up(table, profile, unit, asks, used_up)
             return profile
         if len(profile.identities) >= MOST_IDENTITIES:
-            raise Conflict(f"You have {MOST_IDENTITIES} ways to sign in, which is the limit. Remove one first.")
+            raise TooManyIdentities
         values = _with_another(profile, new, shown, unit.now)
         changed = replace(profile, **values)
         gone = [key for key in profile.identities if key not in changed.identities]

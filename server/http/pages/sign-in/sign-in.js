@@ -112,7 +112,7 @@ async function change(query, input, { then = '', ...told } = {}) {
   await checkMember();
   return ask(query, { input }).catch(error => {
     if (error.code === 'NOT_SIGNED_IN') signInAgain(then);
-    throw new Refused({ ...REFUSED, ...told }[error.code] ?? error.code);
+    throw new Refused({ ...REFUSED, ...told }[error.code] ?? error.code, error.path);
   });
 }
 
@@ -374,7 +374,10 @@ function take({ user }) {
 
 async function addAddress(input) {
   const { email } = signedIn;
-  take(await change(AddIdentity, input, { then: '#add' }));
+  const added = await change(AddIdentity, input, { then: '#add' }).catch(error => {
+    throw error.code === 'CONFLICT' && !error.path?.length ? new Refused('tooMany') : error; // else another member's
+  });
+  take(added);
   sessionStorage.removeItem(KEPT);
   showSignedIn();
   tell(signedIn.email === email ? say('added') : `${say('added')} ${say('emailsNow')}`);
@@ -382,7 +385,10 @@ async function addAddress(input) {
 
 function save(changes, filled, input) {
   return working(async () => {
-    Object.assign(signedIn, (await change(UpdateProfile, changes, changes.name && { INVALID_INPUT: 'badName' })).user);
+    const { user } = await change(UpdateProfile, changes).catch(error => {
+      throw error.code === 'INVALID_INPUT' && error.path?.includes('name') ? new Refused('badName') : error;
+    });
+    Object.assign(signedIn, user);
     filled();
     tell(say('saved'));
   }, input);
