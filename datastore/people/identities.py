@@ -356,7 +356,7 @@ def _without(profile: Profile, gone: Identity, own: Sequence[Identity], now: dat
     if profile.email is None or of_address(profile.email).key != gone.key:
         return values
     others = [one for one in own if one != gone and one.method is SignInMethod.EMAIL and one.last_used_at is not None]
-    return values | (proven(others[-1].label, now) if others else NO_EMAIL)
+    return {**values, **(proven(others[-1].label, now) if others else NO_EMAIL)}
 
 
 async def _change(
