@@ -36,7 +36,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table, optimistic
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Put, Write, absent, less, present, where
-from datastore.people.profiles import PROFILE, Profile, proven, read_profile
+from datastore.people.profiles import NO_EMAIL, PROFILE, Profile, proven, read_profile
 from datastore.refusals import Conflict, NotAllowed, NotFound, NotSignedIn
 from datastore.values.folding import in_form
 
@@ -49,6 +49,12 @@ class MemberErased(NotAllowed):
 
 MOST_IDENTITIES = 10
 """Of one member."""
+
+
+class TooManyIdentities(Conflict):
+    explanation = f"You have {MOST_IDENTITIES} ways to sign in, which is the limit. Remove one first."
+
+
 IMPORT_ISSUER = "import:"
 """What the issuers of imported authors begin with: no server's tokens may name one, so nobody signs in by these."""
 
@@ -289,7 +295,7 @@ async def add_identity(
             await _use_up(table, profile, unit, asks, used_up)
             return profile
         if len(profile.identities) >= MOST_IDENTITIES:
-            raise Conflict(f"You have {MOST_IDENTITIES} ways to sign in, which is the limit. Remove one first.")
+            raise TooManyIdentities
         values = _with_another(profile, new, shown, unit.now)
         changed = replace(profile, **values)
         gone = [key for key in profile.identities if key not in changed.identities]
@@ -337,18 +343,28 @@ async def remove_identity(
             raise NotFound("You do not sign in by this.", path=("input", "label"))
         if not any(signs_in(each) for each in own if each != found):
             raise Conflict("This is your only way to sign in: add another one first.", path=("input", "label"))
-        kept = tuple(key for key in profile.identities if key != str(found.key))
-        changed = replace(profile, identities=kept)
-        return await _change(table, profile, changed, {"identities": kept}, unit, _delete(str(found.key), user))
+        values = _without(profile, found, own, unit.now)
+        changed = replace(profile, **values)
+        return await _change(table, profile, changed, values, unit, _delete(str(found.key), user))
 
     return await optimistic(lambda: read_profile(table, user), remove)
+
+
+def _without(profile: Profile, gone: Identity, own: Sequence[Identity], now: datetime) -> dict[str, Any]:
+    """The values of a profile with one identity less. Emails go to its address no more, but to the last one added."""
+    values: dict[str, Any] = {"identities": tuple(key for key in profile.identities if key != str(gone.key))}
+    if profile.email is None or of_address(profile.email).key != gone.key:
+        return values
+    others = [one for one in own if one != gone and one.method is SignInMethod.EMAIL and one.last_used_at is not None]
+    return {**values, **(proven(others[-1].label, now) if others else NO_EMAIL)}
 
 
 async def _change(
     table: Table, before: Profile, changed: Profile, values: Mapping[str, Any], unit: UnitOfWork, *writes: Write
 ) -> Profile:
-    """Write a profile with other identities first, and the identities."""
-    update = PROFILE.update(PROFILE.item_key(before), values=values, when=where(identities=before.identities))
+    """Write a profile with other identities first, unless another address was chosen, and the identities."""
+    unchanged = where(identities=before.identities, email=before.email)
+    update = PROFILE.update(PROFILE.item_key(before), values=values, when=unchanged)
     occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{before.user}")
     await unit.transact(table, changed, update, *writes, *occurrence)
     return changed

@@ -9,9 +9,9 @@ import css from './sign-in.css?inline';
 import english from 'english:signIn';
 
 export default class SignIn extends Part<ViewerData> {
-  private viewer: ViewerData['viewer'] | undefined;
+  private declare viewer: ViewerData['viewer'] | undefined;
   /** What is said and seen anyway. */
-  private seen = '';
+  private declare seen?: string;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'signIn', english, css);
@@ -21,8 +21,7 @@ export default class SignIn extends Part<ViewerData> {
     const before = this.viewer;
     this.viewer = viewer;
     if (before !== undefined && before?.id !== viewer?.id) {
-      this.seen = viewer ? this.t('welcome', { name: viewer.name }) : this.t('signedOut');
-      this.say(this.seen);
+      this.say((this.seen = viewer ? this.t('welcome', { name: viewer.name }) : this.t('signedOut')));
       this.emit('signed-in', { user: viewer && { id: viewer.id, name: viewer.name } });
     }
     this.render();
@@ -40,17 +39,22 @@ export default class SignIn extends Part<ViewerData> {
     session.drop(authorization); // not that of somebody else who has signed in meanwhile
   }
 
-  /** The service's page with what is the member's own. What has changed there is shown on coming back. */
+  /** The name; leads to the account of whom the service signed in. What changes there is shown on coming back. */
   private account(name: string) {
-    const { base, isElsewhere } = this.ringside;
-    const page = new URL('sign-in', base);
-    page.searchParams.set('language', this.language);
+    const { base, isElsewhere, session } = this.ringside;
+    const page = `${base}sign-in?language=${this.language}`;
     const follow = () => {
-      if (!isElsewhere || !open(page, '_blank', 'popup,width=480,height=680')) return true;
-      addEventListener('focus', () => this.askAgain(), { once: true });
-      return false;
+      const opened = isElsewhere ? open(page, '_blank', 'popup,width=480,height=680') : null;
+      const again = () => {
+        if (opened!.closed) removeEventListener('focus', again);
+        this.askAgain();
+      };
+      if (opened) addEventListener('focus', again);
+      return !opened;
     };
-    return <a href={page.href} target={isElsewhere && '_blank'} part="account" title={this.t('account')} onclick={follow}><strong dir="auto">{name}</strong></a>;
+    const shown = <strong dir="auto">{name}</strong>;
+    if (/^Bearer (?!rst_)/.test(session.authorization!)) return shown; // a site's token, say
+    return <a href={page} target={isElsewhere && '_blank'} part="account" title={this.t('account')} onclick={follow}>{shown}</a>;
   }
 
   protected view() {

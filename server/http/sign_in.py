@@ -35,7 +35,7 @@ from starlette.routing import BaseRoute, Route
 from datastore.dynamo import DynamoError, deadline, iso
 from datastore.members.sessions import Session, latest_end
 from datastore.members.sign_in_codes import CodeSpent
-from datastore.people.identities import MemberErased
+from datastore.people.identities import MemberErased, TooManyIdentities
 from datastore.refusals import Conflict, InvalidInput, NotSignedIn, RateLimited, Refusal
 from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
@@ -162,7 +162,12 @@ class SignInPage:
         return _json(emails)
 
 
-_TOLD: Final[Mapping[type[Exception], str]] = {Conflict: "CONFLICT", NotSignedIn: "changed", MemberErased: "erased"}
+_TOLD: Final[Mapping[type[Exception], str]] = {
+    Conflict: "CONFLICT",
+    TooManyIdentities: "tooMany",
+    NotSignedIn: "changed",
+    MemberErased: "erased",
+}
 ERRORS: Final = ("provider", *_TOLD.values(), "failed")
 """What the page is told of a sign-in at the provider that failed."""
 

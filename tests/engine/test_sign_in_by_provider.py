@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from datastore.dynamo import Rates, Rejected, Table
 from datastore.members.sessions import begin_session, key_in, new_session
-from datastore.people.identities import SignInMethod, add_identity, of_address, of_issuer
+from datastore.people.identities import MOST_IDENTITIES, SignInMethod, add_identity, of_address, of_issuer
 from datastore.people.profiles import read_profiles, set_email
 from resolvers.members.sessions import Sessions
 from resolvers.requests.context import Role
@@ -288,6 +288,20 @@ async def test_the_provider_is_kept_if_nothing_else_signs_in_any_more(service: C
     assert await browser.client.code(REMOVE, input=removing) == "CONFLICT"
     await add_identity(services.table, user, of_issuer(SignInMethod.SITE, next(iter(SITES)), "ada"), services.unit())
     assert "user" in await browser.client.ask(REMOVE, input=removing)
+
+
+async def test_a_provider_that_is_one_way_to_sign_in_too_many_is_not_taken_for_another_member_s(
+    service: Client, browser: Browser
+) -> None:
+    """Whoever reads that looks for an account that is not there."""
+    bob = await in_session(browser.client, "bob")
+    user = parse_node_key("User", (await bob.ask(VIEWER))["id"])
+    for place in range(MOST_IDENTITIES - 1):
+        address = of_address(f"bob{place}@example.org")
+        await add_identity(service.services.table, user, address, service.services.unit())
+    browser.client.http.cookies.set("__Host-ringside_session", bob.http.headers["authorization"].split()[1])
+    back = await browser.come_back(authorized(browser.provider, await browser.begin(add=True)))
+    assert back.headers["location"] == "/sign-in?error=tooMany"
 
 
 async def test_who_signs_out_while_a_provider_is_being_added_is_told_that(browser: Browser) -> None:

@@ -118,6 +118,25 @@ async def test_a_removed_address_begins_no_session_on_any_process(mail: MailingS
         assert first["user"]["id"] == (await ada.ask(VIEWER))["id"] != again["user"]["id"]
 
 
+async def test_a_removed_address_gets_no_emails_of_the_member(mail: MailingService) -> None:
+    """They go to another one by which the member signs in; an address that was chosen in its place stays."""
+    addresses = ADA, "second@example.org", "third@example.org"
+    ada = bearer(mail, (await signed_in(mail, ADA))["token"])
+    for address in addresses[1:]:
+        code = await asked(mail, address, ada)
+        await ada.ask(ADD, input={"request": code["request"], "code": code["code"]})
+    shown = []
+    for address in (addresses[2], ADA):
+        await ada.ask(REMOVE, label=address)
+        shown.append((await ada.ask(VIEWER))["email"])
+    assert shown == [addresses[1]] * 2
+    site = mail.client.member("ada")
+    code = await asked(mail, "ada@new.example", site)
+    await site.ask(ADD, input={"request": code["request"], "code": code["code"]})
+    await site.ask(REMOVE, label="ada@new.example")
+    assert (await site.ask(VIEWER))["email"] is None
+
+
 async def test_a_token_that_signs_a_member_in_no_more_leaves_nothing_that_does(mail: MailingService) -> None:
     """Also where that is not known yet: neither another address nor an API key."""
     ada = mail.client.member("ada", Role.ADMIN)

@@ -7,12 +7,14 @@ const KEPT = 'ringside-sign-in'; // the request of the code that this window wai
 const UNNAMED = 'ringside-unnamed'; // who was asked for a name here and gave none
 const REMINDERS = [0, 1, 3, 6, 12, 24, 48, 72, 168];
 const MOST_WAITING = 60_000;
+const MOST_KEPT = 3_600_000;
 const REFUSED = { NOT_ALLOWED: 'notPossible', NOT_SIGNED_IN: 'again', RATE_LIMITED: 'tooOften' };
 
 const by = id => document.getElementById(id);
 let texts = {};
 let signedIn = null;
 let adds = false; // whether an address is asked for to be added
+const begun = {}; // by whom and what: the answers whose jobs are under way
 
 // ── texts ──
 
@@ -98,16 +100,19 @@ async function send(path, body) {
   return answer;
 }
 
+async function checkMember() {
+  if ((await ask(Viewer))?.id === signedIn.id) return;
+  await showAnew();
+  throw new Refused('changed');
+}
+
 // Changes what belongs to whom the page shows, if they are still signed in. `then` is where to go on after signing in
 // anew, if this asks for a recent sign-in; `told` says refusals in other words than those of signing in.
 async function change(query, input, { then = '', ...told } = {}) {
-  if ((await ask(Viewer))?.id !== signedIn.id) {
-    await showAnew();
-    throw new Refused('changed');
-  }
+  await checkMember();
   return ask(query, { input }).catch(error => {
     if (error.code === 'NOT_SIGNED_IN') signInAgain(then);
-    throw new Refused({ ...REFUSED, ...told }[error.code] ?? error.code);
+    throw new Refused({ ...REFUSED, ...told }[error.code] ?? error.code, error.path);
   });
 }
 
@@ -117,12 +122,23 @@ function signInAgain(then) {
   location.assign(`/sign-in?${new URLSearchParams(query)}`);
 }
 
-// A job that has ended.
-async function finished({ id }) {
+// What the service answered that began a job, and the job as it has ended. Who presses again before it has goes on with
+// the same one, as long as the link of a file counts.
+async function finished(query, input, told) {
+  const key = `${signedIn.id} ${query}`;
+  if (begun[key]?.until > Date.now()) await checkMember();
+  else begun[key] = { until: Date.now() + MOST_KEPT, ...(await change(query, input, told)) };
+  const job = await ended(begun[key].job);
+  const answer = { ...begun[key], job };
+  delete begun[key];
+  if (job.state === 'FAILED') throw new Refused('failed');
+  return answer;
+}
+
+async function ended({ id }) {
   for (const until = Date.now() + MOST_WAITING; Date.now() < until; ) {
     const job = await ask(Job, { id });
-    if (job?.state === 'DONE') return job;
-    if (job?.state === 'FAILED') throw new Refused('failed');
+    if (['DONE', 'FAILED'].includes(job?.state)) return job;
     await new Promise(resolve => setTimeout(resolve, 500));
   }
   throw new Refused('underWay');
@@ -258,14 +274,22 @@ function fillProfile() {
   by('title').textContent = document.title = say('signedInAs', { name });
   by('continue').textContent = asked.site ? say('continueOn', { name, site: asked.site }) : say('continueAs', { name });
   by('add').textContent = say('addProvider', { provider: asked.provider, name });
-  by('suspended').hidden = !suspension;
-  if (suspension) by('suspended').textContent = say('suspended', { reason: isolated(suspension.reason) });
+  fillSuspension(suspension);
   by('profile').hidden = Boolean(suspension);
   by('own-name').value = signedIn.name;
   by('zones').hidden = isGuest;
   const chosen = timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zones = new Set([...Intl.supportedValuesOf('timeZone'), 'UTC', chosen]);
   by('zone').replaceChildren(...[...zones].sort().map(zone => option(zone, zone.replaceAll('_', ' '), chosen)));
+}
+
+function fillSuspension(suspension) {
+  by('suspended').hidden = !suspension;
+  by('suspended-until').hidden = !suspension?.until;
+  if (suspension) by('suspended').textContent = say('suspended', { reason: isolated(suspension.reason) });
+  if (!suspension?.until) return;
+  const { format } = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: 'long', timeStyle: 'short' });
+  by('suspended-until').textContent = say('suspendedUntil', { time: format(new Date(suspension.until)) });
 }
 
 function fillEmails() {
@@ -344,34 +368,41 @@ function goOn() {
 // What the service answers with the member as they are now.
 function take({ user }) {
   Object.assign(signedIn, user);
+  fillEmails();
   fillIdentities();
 }
 
 async function addAddress(input) {
-  take(await change(AddIdentity, input, { then: '#add' }));
+  const { email } = signedIn;
+  const added = await change(AddIdentity, input, { then: '#add' }).catch(error => {
+    throw error.code === 'CONFLICT' && !error.path?.length ? new Refused('tooMany') : error; // else another member's
+  });
+  take(added);
   sessionStorage.removeItem(KEPT);
   showSignedIn();
-  tell(say('added'));
+  tell(signedIn.email === email ? say('added') : `${say('added')} ${say('emailsNow')}`);
 }
 
 function save(changes, filled, input) {
   return working(async () => {
-    Object.assign(signedIn, (await change(UpdateProfile, changes, changes.name && { INVALID_INPUT: 'badName' })).user);
+    const { user } = await change(UpdateProfile, changes).catch(error => {
+      throw error.code === 'INVALID_INPUT' && error.path?.includes('name') ? new Refused('badName') : error;
+    });
+    Object.assign(signedIn, user);
     filled();
     tell(say('saved'));
   }, input);
 }
 
 async function claim() {
-  const { done } = await finished((await change(ClaimComments, {}, { CONFLICT: 'noAddress' })).job);
+  const { job } = await finished(ClaimComments, {}, { CONFLICT: 'noAddress' });
   take({ user: await ask(Viewer) }); // what was imported under an address brings what it signs in by
-  const count = new Intl.NumberFormat(document.documentElement.lang).format(done);
-  tell(done ? say('claimed', { count }) : say('noneClaimed'));
+  const count = new Intl.NumberFormat(document.documentElement.lang).format(job.done);
+  tell(job.done ? say('claimed', { count }) : say('noneClaimed'));
 }
 
 async function download() {
-  const { url, job } = await change(ExportMember, { user: signedIn.id });
-  await finished(job);
+  const { url } = await finished(ExportMember, { user: signedIn.id });
   const { pathname, search } = new URL(url, location.href);
   location.assign(pathname + search); // which is no page, so this one stays
   tell(say('downloaded'));
@@ -379,6 +410,7 @@ async function download() {
 
 async function erase(contributions) {
   await change(EraseMember, { user: signedIn.id, contributions }, { then: `#erase-${contributions}` });
+  await ask(SignOut, { input: {} }).catch(() => null); // its cookie shows a former member for some seconds otherwise
   signedIn = null;
   showMethods();
   tell(say('deleted'));
@@ -478,7 +510,7 @@ function listen() {
 
 function signOut(input, text) {
   return working(async () => {
-    await ask(SignOut, { input });
+    await (input.everywhere ? change(SignOut, input) : ask(SignOut, { input }));
     signedIn = null;
     showMethods();
     tell(say(text));
@@ -504,8 +536,9 @@ function listenToMembers() {
   });
   by('emails').addEventListener('submit', event => {
     event.preventDefault();
-    const dailyWordAt = by('word-at').value || null, lockReminderHours = Number(by('reminder').value);
-    save(changed({ replyEmails: by('replies').checked, lockReminderHours, dailyWordAt }), fillEmails);
+    const dailyWordAt = by('word-at').value || null, lockReminderHours = Number(by('reminder').value) || null;
+    const timeZone = signedIn.timeZone ?? by('zone').value; // the one that is shown: without one, hours count in UTC
+    save(changed({ replyEmails: by('replies').checked, lockReminderHours, dailyWordAt, timeZone }), fillEmails);
   });
   by('add-address').addEventListener('click', showAddress);
   by('everywhere').addEventListener('click', () => signOut({ everywhere: true }, 'signedOutEverywhere'));
