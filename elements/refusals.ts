@@ -10,15 +10,18 @@ const TEXTS: Record<string, () => Promise<{ default: Record<string, string> }>> 
 };
 
 /**
- * Replaces each message by the text for the refusal's code, or for the code with a detail: the field at fault, that there
- * is a time to wait for, or that a guest asked. The service's message stays where there is no text.
+ * Replaces each message by the text for the refusal's code, or for the code with a detail: that there is a time to wait
+ * for, the field at fault, or that a guest asked. Who is suspended reads why, too, where the part knows it. The service's
+ * message stays where there is no text.
  */
 export default async (part: Part<any>, refused: Refused[]) => {
   const { default: texts } = await TEXTS[part.language.split('-')[0]!]!();
   for (const each of refused) {
     const { code, path, retryAfterSeconds } = each;
-    const details = [path?.[1], retryAfterSeconds && 'until', (part as any).viewer?.isGuest && 'guest'];
+    const { isGuest, suspension } = (part as any).viewer ?? {};
+    const details = [retryAfterSeconds && 'until', path?.[1], isGuest && 'guest'];
     const text = details.map((detail) => texts[`${code} ${detail}`]).find(Boolean) ?? texts[code];
-    if (text) each.message = part.t(text, { time: part.duration(retryAfterSeconds!) });
+    const reason = path?.[1] === 'suspension' && suspension ? ` \u2068${suspension.reason}\u2069` : '';
+    if (text) each.message = part.t(text, { time: part.duration(retryAfterSeconds!) }) + reason;
   }
 };

@@ -25,7 +25,7 @@ const english = {
 };
 
 const REFUSAL = `async (part, ...fields) => {
-  const refused = fields.filter((field) => field?.code && field.code !== 'OFFLINE');
+  const refused = fields.filter((field) => field?.code && !part.texts[field.code]);
   if (refused[0]) await import('/refusals').then((module) => module.default(part, refused)).catch(() => {});
 }`;
 

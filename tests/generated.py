@@ -80,9 +80,9 @@ ADVICE: Final = {
     "NOT_SIGNED_IN": "Let the member sign in, then send the same again with the token: `Authorization: Bearer …`. A "
     "visitor whose walk a member goes on with gets this too; and who signed in longer ago than erasing, roles, API "
     "keys and webhooks allow: `/sign-in?again=1&returnTo=…` leads back.",
-    "NOT_ALLOWED": "Hide the button. A suspended member gets this too, with `retryAfterSeconds` if it ends; a page "
-    "that starts a visit, if `RINGSIDE_CORS_ORIGINS` does not list its origin; and who signs in by a method that is "
-    "off: `RINGSIDE_SMTP_URL` turns emails on, `RINGSIDE_GUESTS` guests.",
+    "NOT_ALLOWED": "Hide the button. A suspended member gets this too, with the `path` `viewer`, `suspension` and "
+    "with `retryAfterSeconds` if it ends; a page that starts a visit, if `RINGSIDE_CORS_ORIGINS` does not list its "
+    "origin; and who signs in by a method that is off: `RINGSIDE_SMTP_URL` turns emails on, `RINGSIDE_GUESTS` guests.",
     "CONFLICT": "Read the object again and show it. With `retryAfterSeconds`, send the same again after that time.",
     "LOCKED": "Show it as closed. With `retryAfterSeconds`, it opens after that time.",
     "TOKEN_UNKNOWN": "It was altered, or is another viewer's. Draw again, or start a new quiz. A code: look at the "

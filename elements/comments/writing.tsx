@@ -27,11 +27,19 @@ export async function load(part: Comments) {
   return new Writing(part);
 }
 
+interface Asking {
+  comment: Reply;
+  toDelete: boolean;
+  reason: string;
+  problem?: string;
+  isSending?: boolean;
+}
+
 export class Writing {
   private forms: Form[] = [];
   /** The drafts that were opened already: one that the writer has put aside stays so until the page is loaded again. */
   private opened = new Set<string>();
-  private asking: { comment: Reply; toDelete: boolean; reason: string; problem: string; isSending: boolean } | null = null;
+  private asking: Asking | null = null;
   /** The comment whose mark was refused, and why. */
   private unmarked = { id: '', problem: '' };
 
@@ -204,19 +212,21 @@ export class Writing {
   }
 
   async ask(comment: Reply, toDelete: boolean) {
-    this.asking = { comment, toDelete, reason: '', problem: '', isSending: false };
+    this.asking = { comment, toDelete, reason: '' };
     try {
-      this.asking.reason = sessionStorage[comment.id] ?? '';
+      this.asking.reason = sessionStorage.getItem(`ringside report ${comment.id}`) ?? '';
     } catch { /* blocked */ }
     await this.part.focus('dialog'); // it is drawn then
     this.shown()?.showModal();
   }
 
   /** A reason outlives a page that is left to sign in. */
-  private explain(reason: string) {
-    const { comment } = Object.assign(this.asking!, { reason, problem: '' });
+  private explain(asking: Asking, reason: string) {
+    Object.assign(asking, { reason, problem: '' });
+    const kept = `ringside report ${asking.comment.id}`;
     try {
-      sessionStorage[comment.id] = reason;
+      if (reason) sessionStorage.setItem(kept, reason);
+      else sessionStorage.removeItem(kept);
     } catch { /* blocked or full: the reason is in the dialog, and nowhere else */ }
     this.part.render();
   }
@@ -239,10 +249,8 @@ export class Writing {
     asking.problem = !answer ? part.said : answer.code ? part.refusal(answer) : '';
     part.render();
     if (!answer || asking.problem) return;
-    if (asking === this.asking) {
-      this.explain('');
-      this.shown()?.close();
-    }
+    this.explain(asking, '');
+    if (asking === this.asking) this.shown()?.close();
     if (toDelete) {
       this.removed(id);
       if (root?.id === id) void this.count();
@@ -337,7 +345,7 @@ export class Writing {
           {!asking.toDelete && (
             <label>
               {t('reason')}
-              <textarea value={asking.reason} dir="auto" required maxlength="500" aria-invalid={asking.problem ? 'true' : null} oninput={(event: any) => this.explain(event.target.value)}></textarea>
+              <textarea value={asking.reason} dir="auto" required maxlength="500" aria-invalid={asking.problem ? 'true' : null} oninput={(event: any) => this.explain(asking, event.target.value)}></textarea>
             </label>
           )}
           {problem && <p class="error" role="alert">{problem}</p>}

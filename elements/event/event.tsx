@@ -90,7 +90,7 @@ export default class EventCard extends Part<Data> {
     if (this.event?.state !== 'UPCOMING') return;
     const left = this.secondsTo(this.event.startsAt);
     // The stream tells of the lock, a moment after it, unless the card has slept over both.
-    if (left > -2 || this.find('.count')) this.render();
+    if (left > -2 || this.find('.open')) this.render();
   }
 
   // ── picks ──

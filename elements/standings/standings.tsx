@@ -52,8 +52,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
       this.season = latest?.name ?? null;
       if (!latest) this.rows = [];
       else if (!this.leagueId) this.show(latest.standings);
-      if (!data.viewer) this.viewer = null;
-      if (latest && data.viewer) void this.reload(); // their own row, and their leagues
+      this.viewer = data.viewer ? undefined : null;
+      if (latest && data.viewer) this.reading = this.reload(); // their own row, and their leagues
       else if (latest && this.leagueId) void this.showLeague();
     } else {
       this.viewer = data.viewer;
@@ -68,7 +68,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     const league = this.host.getAttribute('league') ?? '';
     [this.problem, this.needsMember] = ['', false];
     if (league !== this.leagueId) this.turnTo(league);
-    if (this.season) void this.reload();
+    void (this.season ? this.reload() : this.askAgain());
   }
 
   private async reload() {
@@ -82,7 +82,6 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.total = page.totalCount;
     this.more = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
     if (!isMore) this.watch();
-    this.render();
   }
 
   private watch() {

@@ -38,7 +38,7 @@ export default class WordOfTheDay extends Part<Data> {
   private email = '';
   private problem = '';
   private hasQuiz: boolean;
-  /** Where a quiz is kept: the page may be left to sign in. */
+  /** Where a quiz whose questions are all answered is kept: the page may be left to sign in. */
   private kept: string;
   private isSending = false;
   /** Whether a guest was refused a quiz. */
@@ -65,6 +65,7 @@ export default class WordOfTheDay extends Part<Data> {
     this.needsMember = false;
     this.words = 'dailyWords' in data ? data.dailyWords : data.wordList?.dailyWord ? [data.wordList.dailyWord] : [];
     this.chosen ||= this.words[0]?.list.id ?? '';
+    if (this.secondsTo(this.quiz?.expiresAt!) < 0) this.quiz = null; // it was kept for too long
     this.render();
     if (this.viewer && this.quiz?.questions.length === this.answers.length) void this.hand();
   }
@@ -115,15 +116,14 @@ export default class WordOfTheDay extends Part<Data> {
     await this.focus('#question');
   }
 
-  private async choose(choice: string) {
+  private choose(choice: string) {
     this.answers.push(choice);
-    this.keep();
-    if (this.answers.length < this.quiz!.questions.length) await this.focus('#question');
-    else await this.hand();
+    return this.answers.length < this.quiz!.questions.length ? this.focus('#question') : this.hand();
   }
 
   /** Hands the answers in. Too early, they wait: reading takes a moment, and the service gives it. */
   private async hand() {
+    this.keep();
     const quiz = this.quiz!;
     const input = { token: quiz.token, answers: this.answers, idempotencyKey: this.key };
     void this.focus('#title'); // the answer that was pressed is gone
@@ -154,7 +154,6 @@ export default class WordOfTheDay extends Part<Data> {
   private finish(answer: any) {
     this.quiz = null;
     this.keep();
-    this.waitsUntil = 0;
     if (answer.code) {
       this.say(this.refusal(answer));
       return;

@@ -108,6 +108,7 @@ class Suspensions:
             end = "" if found.until is None else f" until {iso(found.until)}"
             raise NotAllowed(
                 f"You are suspended{end} and can only read, and export or erase your own data: {found.reason}",
+                path=("viewer", "suspension"),
                 retry_after=None if found.until is None else (found.until - now).total_seconds(),
             )
 

@@ -383,7 +383,9 @@ class RefusalCode(Enum):
 class Refused:
     code: RefusalCode = described("The reason, for programs.")
     message: str = described("The reason, for people: what is wrong and what to do.")
-    path: list[str] | None = described("The path of the input field at fault.")
+    path: list[str] | None = described(
+        "The path of the input field at fault; `viewer`, `suspension` if the viewer is suspended."
+    )
     retry_after_seconds: float | None = described("Seconds after which a retry may succeed.")
     existing: strawberry.ID | None = described("The id of the object that is in the way.")
 

@@ -670,6 +670,15 @@ async def test_a_dialog_says_what_becomes_of_its_request(visited: Visited, brows
         await page.page.context.set_offline(False)
         await expect(dialog).to_have_count(0)
         await expect(element(page).locator(".note")).to_have_text("Thank you. A moderator will look at it.")
+        await button(page, "Report: the comment").click()
+        await expect(dialog.get_by_label("A word for the moderators")).to_have_value("")
+        await dialog.get_by_label("A word for the moderators").fill("And again.")
+        async with held_back(page.page, '"reason"') as held:
+            await dialog.get_by_role("button", name="Report").click()
+            await until(lambda: held, "it is sent")
+            await dialog.get_by_role("button", name="Cancel").click()
+        await button(page, "Report: the comment").click()
+        await expect(dialog.get_by_label("A word for the moderators")).to_have_value("")
 
 
 async def test_what_was_typed_outlives_the_end_of_the_session(visited: Visited, browser: Browser) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from playwright.async_api import Browser, WebSocket, WebSocketRoute, expect
+from playwright.async_api import Browser, Route, WebSocket, WebSocketRoute, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
@@ -372,6 +372,29 @@ async def test_answers_to_a_quiz_outlive_the_end_of_the_session(visited: Visited
             await expect(element.locator("#result").or_(element.locator(".note"))).to_contain_text([outcome])
 
 
+END_QUIZ = """for (const key of Object.keys(sessionStorage))
+  sessionStorage[key] = sessionStorage[key].replace('"expiresAt":"20', '"expiresAt":"19')"""
+
+
+async def test_a_quiz_that_was_left_or_is_over_does_not_come_back(visited: Visited, browser: Browser) -> None:
+    """It comes back where all is answered, and while it can still be handed in."""
+    async with visited.page(browser, "<ringside-word></ringside-word>", member="kim-abara") as page:
+        element = page.page.locator("ringside-word")
+        await element.get_by_role("button", name="Take a quiz").click()
+        await element.locator(".choices button").first.click()
+        await expect(element.get_by_text("Question 2 of 5")).to_be_visible()
+        await page.page.reload()
+        await element.get_by_role("button", name="Take a quiz").click()
+        for number in range(1, 6):
+            await expect(element.get_by_text(f"Question {number} of 5")).to_be_visible()
+            await page.page.context.set_offline(number == 5)
+            await element.locator(".choices button").first.click()
+        await page.page.evaluate(END_QUIZ)
+        await page.page.context.set_offline(False)
+        await page.page.reload()
+        await expect(element.get_by_role("button", name="Take a quiz")).to_be_visible()
+
+
 @pytest.mark.parametrize("place", ["held", "held.attachShadow({ mode: 'open' })"])
 async def test_an_answer_that_comes_late_takes_the_keyboard_from_nothing_else(
     visited: Visited, browser: Browser, place: str
@@ -434,8 +457,19 @@ async def test_picks_that_come_after_the_lock_are_refused_in_a_sentence(visited:
         await expect(element.get_by_role("radio", checked=True)).to_have_count(0)
 
 
+COUNT_DATES = """() => {
+  const { DateTimeFormat } = Intl;
+  globalThis.written = 0;
+  Intl.DateTimeFormat = function (...given) { written += 1; return new DateTimeFormat(...given); };
+}"""
+"""Each time that the card is drawn it writes when the event begins."""
+
+
 async def test_a_card_that_has_slept_over_its_lock_is_locked(visited: Visited, browser: Browser) -> None:
-    """Behind a closed lid no second passes, and the stream that tells of the lock may be gone."""
+    """Behind a closed lid no second passes, and the stream that tells of the lock may be gone.
+
+    From then on nothing is left to count.
+    """
     event, _ = new_event(visited, "Asleep", starts=timedelta(days=400))
     body = f'<ringside-event event="{event}"></ringside-event>'
     async with visited.page(browser, body, settable_clock=True) as page:
@@ -444,6 +478,9 @@ async def test_a_card_that_has_slept_over_its_lock_is_locked(visited: Visited, b
         await page.page.clock.fast_forward(timedelta(days=400, minutes=10) // timedelta(milliseconds=1))
         await expect(element.locator(".state")).to_have_text("Locked", timeout=20_000)
         await expect(element.get_by_text("Locks in")).to_be_hidden()
+        await page.page.evaluate(COUNT_DATES)
+        await page.page.clock.run_for(5000)
+        assert await page.page.evaluate("written") == 0
 
 
 async def test_a_guess_is_saved_before_there_are_matches(visited: Visited, browser: Browser) -> None:
@@ -562,19 +599,35 @@ async def test_a_locked_event_shows_the_guess_that_counts(visited: Visited, brow
 
 async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visited: Visited, browser: Browser) -> None:
     """The answer to the visitor that they were comes last, and counts no more."""
-    elements = ("event", "word", "sign-in", 'standings season="2026"')
+    elements = ("event", "word", "sign-in", "standings", 'standings season="2026"')
     body = "".join(f"<ringside-{element}></ringside-{element.split()[0]}>" for element in elements)
     async with visited.page(browser, "<main></main>") as page:
         async with held_back(page.page, "documentId=") as held:
             await page.page.evaluate(SHOW, body)
             await until(lambda: len(held) == len(elements), "each element has asked")
+            await expect(page.page.locator("ringside-standings tr.wait")).to_have_count(20)
             await visited.sign_in(page, member="bo-abara")
             await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
-            await expect(page.page.get_by_role("button", name="Join a league")).to_be_visible()
+            await expect(page.page.get_by_role("button", name="Join a league")).to_have_count(2)
         await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
-        await expect(page.page.get_by_role("button", name="Join a league")).to_be_visible()
+        await expect(page.page.get_by_role("button", name="Join a league")).to_have_count(2)
         await expect(page.page.locator("ringside-event").get_by_role("button", name="Save picks")).to_be_visible()
         await expect(page.page.locator("ringside-word").get_by_role("button", name="Take a quiz")).to_be_visible()
+
+
+async def test_who_signs_in_before_there_is_a_season_is_not_asked_to_again(visited: Visited, browser: Browser) -> None:
+    async def answer_without_seasons(route: Route) -> None:
+        response = await route.fetch()
+        answer = await response.json()
+        answer["data"].get("seasons", {})["nodes"] = []
+        await route.fulfill(response=response, json=answer)
+
+    async with visited.page(browser, "<main></main>") as page:
+        await page.page.route("**/graphql*", answer_without_seasons)
+        await page.page.evaluate(SHOW, "<ringside-standings></ringside-standings>")
+        await expect(page.page.get_by_role("button", name="Sign in")).to_be_visible()
+        await visited.sign_in(page, member="bo-abara")
+        await expect(page.page.get_by_role("button", name="Sign in")).to_have_count(0)
 
 
 STORE = "([key, kept]) => localStorage.setItem(key, JSON.stringify(kept))"
@@ -822,11 +875,11 @@ async def test_a_suspended_member_is_told_by_each_element(visited: Visited, brow
         await expect(page.page.locator("ringside-board .notice")).to_contain_text(re.compile("suspended"))
         await page.page.locator("ringside-word").get_by_role("button", name="Take a quiz").click()
         await expect(page.page.locator("ringside-word .note")).to_contain_text(re.compile("suspended"))
-    refused = "Das darfst du hier zurzeit nicht."
+    refused = "Du bist gesperrt und kannst nur lesen."
     async with visited.page(browser, body, member="sus-pended", language="de") as page:
         await expect(page.page.locator("ringside-board .notice")).to_have_text(refused)
         await page.page.locator("ringside-word").get_by_role("button", name="Quiz").click()
-        await expect(page.page.locator("ringside-word .note")).to_have_text(refused)
+        await expect(page.page.locator("ringside-word .note")).to_have_text(f"{refused} \u2068A test\u2069")
 
 
 async def test_a_guest_who_may_neither_pick_nor_take_a_quiz_is_led_to_sign_in(
@@ -972,6 +1025,20 @@ async def test_a_further_page_of_standings_is_shown_once(visited: Visited, brows
         await expect(element.locator("tbody tr:not(.own)")).to_have_count(20)
         await page.page.keyboard.type("B")
         await expect(element.get_by_label("Code")).to_have_value("AB")
+
+
+async def test_further_rows_come_after_the_first_ones_that_are_read_for_a_member(
+    restartable: Restartable, browser: Browser
+) -> None:
+    """Their own row is asked for once the latest season is known; the first ten come with it once more."""
+    async with restartable.page(browser, "<main></main>", member="ida-abara") as page:
+        element = page.page.locator("ringside-standings")
+        async with held_back(page.page, '"season":"') as held:
+            await page.page.evaluate(SHOW, "<ringside-standings></ringside-standings>")
+            await element.get_by_role("button", name="Show more").click()
+            await page.page.evaluate("new Promise(requestAnimationFrame)")
+            assert len(held) == 1
+        await expect(element.locator("tbody tr:not(.own)")).to_have_count(20)
 
 
 async def test_standings_that_change_while_they_are_shown_are_shown_with_what_belongs_to_them(
@@ -1258,6 +1325,11 @@ async def test_a_code_that_no_league_has_is_refused_in_the_language_of_the_page(
         await visited.sign_in(page, member="ada-abara")
         await element.get_by_role("button", name="Einer Liga beitreten").click()
         await element.get_by_label("Code der Liga").fill("nobody's")
+        ended = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await element.get_by_label("Code der Liga").press("Enter")
+        await expect(element.locator(".note")).to_contain_text("Die Anmeldung ist abgelaufen.")
+        assert not [url for url in page.requests if "refusals" in url]  # of what the element says in its own words
+        await visited.sign_in(page, token=ended["token"])
         await element.get_by_label("Code der Liga").press("Enter")
         await expect(element.get_by_role("alert")).to_have_text(re.compile("^Keine Liga hat diesen Code"))
         ended = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")

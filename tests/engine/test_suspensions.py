@@ -51,7 +51,7 @@ async def test_a_suspended_member_reads_and_does_not_write(client: Client) -> No
     assert suspended["user"]["suspension"]["until"] == iso(until)
     refused = await refusal(ada)
     assert refused is not None
-    assert refused["code"] == "NOT_ALLOWED"
+    assert (refused["code"], refused["path"]) == ("NOT_ALLOWED", ["viewer", "suspension"])
     assert "Spam in ten threads" in refused["message"]
     assert 7100 < refused["retryAfterSeconds"] <= 7200
     assert await ada.ask("query ($id: ID!) { comment(id: $id) { body } }", id=comment["id"]) == {"body": "Well made."}
