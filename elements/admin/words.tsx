@@ -242,7 +242,10 @@ export class Words implements Area {
     const { page } = this;
     return (
       <div class="stack">
-        <h2 id="lists" tabindex="-1">{page.t('words')}</h2>
+        <div class="row between">
+          <h2 id="lists" tabindex="-1">{page.t('words')}</h2>
+          <button type="button" onclick={() => page.focus('#new-list-name')}>{page.t('aNewList')}</button>
+        </div>
         {!this.lists.nodes ? this.lists.waiting() : (
           <ul class="row">
             {this.lists.nodes.map(({ id, name, public: isPublic }, place) => (

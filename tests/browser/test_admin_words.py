@@ -54,7 +54,9 @@ async def test_a_list_of_twenty_words_is_made_from_nothing(
     """By keyboard alone: the list, its words a line each, mended after a check; then the days ahead show them."""
     page = await opened(visited, browser, "editor", "#/words", viewport=WIDE)
     keys = Keys(page)
-    await keys.to("textbox", "Name of a new list")
+    await keys.to("button", "A new list")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("textbox", name="Name of a new list")).to_be_focused()
     await keys.paste("Twenty words")
     await keys.press("Enter")
     await expect(page.page.get_by_role("heading", name="Twenty words")).to_be_focused()
