@@ -530,7 +530,7 @@ class Admin extends Part<AdminViewerData> {
       <article key={id} id={`comment-${place}`} class={id === this.current ? 'current' : ''} tabindex="-1" aria-current={id === this.current && 'true'} onclick={() => this.go(id)} onfocus={focused}>
         <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onfocus={focused} onchange={() => this.choose(id)} />{this.t('choose')}<span class="hidden"> {author.name}</span></label>
         <p><strong dir="auto">{author.name}</strong> {author.isGuest && this.t('guest')} <span class="soft">{product} · {this.date(createdAt)} · {this.t(status)}</span></p>
-        {thread && <p class="soft" dir="auto">{inReplyTo ? this.t('replyTo', { name: inReplyTo.author.name, text: inReplyTo.body.slice(0, 200) }) : this.t('replyToGone')}</p>}
+        {thread && <p class="soft" dir="auto">{inReplyTo && !inReplyTo.removed ? this.t('replyTo', { name: inReplyTo.author.name, text: inReplyTo.body.slice(0, 200) }) : this.t('replyToGone')}</p>}
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}
         {title && <p dir="auto"><strong>{title}</strong></p>}

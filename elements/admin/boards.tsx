@@ -94,6 +94,7 @@ export class Boards implements Area {
 
   private async create(event: Event) {
     event.preventDefault();
+    if (await this.contenderComesFirst()) return;
     const { title, slug } = this.fresh.values;
     const made = await this.fresh.send(CREATE_BOARD, { title, slug: slug || slugOf(title) });
     if (!made) return;
@@ -104,6 +105,7 @@ export class Boards implements Area {
   }
 
   private async choose(slug: string) {
+    if (await this.contenderComesFirst()) return;
     this.wanted = slug;
     [this.suspects, this.search, this.edited, this.contender] = [null, null, null, this.emptyContender()];
     this.picture = new Picture(this.page, this.contender);
@@ -175,15 +177,17 @@ export class Boards implements Area {
   }
 
   private async edit({ id }: Contender, button: string) {
-    const isTyped = () => this.page.find('#contender-edit-name') && this.edited?.draft.isChanged;
-    const contender = isTyped() ? null : await this.load(id);
-    if (isTyped()) {
-      this.page.say(this.page.t('saveFirst', { term: this.edited!.contender.name }));
-    } else if (contender) {
-      const draft = new Draft<Texts>(this.page, 'contender-edit', texts(contender));
-      this.edited = { contender, button, draft, picture: new Picture(this.page, draft) };
-    }
+    if (await this.contenderComesFirst()) return;
+    const contender = await this.load(id);
+    if (!contender || (await this.contenderComesFirst())) return;
+    const draft = new Draft<Texts>(this.page, 'contender-edit', texts(contender));
+    this.edited = { contender, button, draft, picture: new Picture(this.page, draft) };
     await this.page.focus('#contender-edit-name');
+  }
+
+  private async contenderComesFirst() {
+    const { edited } = this;
+    return edited?.draft.comesFirst(edited.contender.name, 'name');
   }
 
   private async close() {

@@ -42,6 +42,18 @@ export class Draft<V extends Values> {
     return Object.keys(this.changed).length > 0;
   }
 
+  /**
+   * Whether its form is open, and what was typed there would be lost: then that is said of `term`, what the form is
+   * about, and the field `name` has the focus.
+   */
+  async comesFirst(term: string, name: keyof V & string): Promise<boolean> {
+    const first = `#${this.id}-${name}`;
+    if (!this.isChanged || !this.page.find(first)) return false;
+    this.page.say(this.page.t('saveFirst', { term }));
+    await this.page.focus(first);
+    return true;
+  }
+
   /** Takes back what was typed. */
   revert(name: keyof V) {
     this.values[name] = this.stored[name];
@@ -104,7 +116,7 @@ export class Draft<V extends Values> {
 
   /**
    * What the service answers; null if it refused, which then stands in the form. `reread` has the draft follow what is
-   * stored now, once it was taken or if somebody else has changed it.
+   * stored now, once it was taken or if somebody else has changed or removed it.
    */
   async send(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
     const answer = await this.once(() => this.sendNow(document, input, reread));
@@ -123,7 +135,7 @@ export class Draft<V extends Values> {
       this.theirs = {};
     }
     // Before it can be sent again, with the revision that it has now.
-    if (answer && (!answer.code || isConflict(answer))) await reread?.();
+    if (answer && (!answer.code || answer.code === 'NOT_FOUND' || isConflict(answer))) await reread?.();
     return answer;
   }
 

@@ -17,8 +17,8 @@ type Match = Card['matches'][number];
 type Settings = { name: string; startsAt: string; place: string; question: string; unit: string; cancelled: boolean };
 
 type Texts = { name: string; points: string; teams: string; championships: string; preshow: boolean };
-/** The match that is being changed. */
-type Edited = { match: Match; draft: Draft<Texts> };
+/** The match that is being changed, and the event that it is of. */
+type Edited = { event: string; match: Match; draft: Draft<Texts> };
 type Lines = Draft<{ matches: string }>;
 
 const OTHERS = ['DRAWN', 'NO_CONTEST', 'CANCELLED'];
@@ -71,6 +71,7 @@ export class Events implements Area {
 
   private async create(event: Event) {
     event.preventDefault();
+    if (await this.matchComesFirst()) return;
     const { name, season, startsAt, matches } = this.fresh.values;
     const made = await this.fresh.send(CREATE_EVENT, { name, season, startsAt: moment(startsAt) ?? '' });
     if (!made) return;
@@ -82,6 +83,7 @@ export class Events implements Area {
   }
 
   private async choose(id: string) {
+    if (this.card?.id !== id && (await this.matchComesFirst())) return;
     this.wanted = id;
     await this.read(id);
     if (this.wanted === id) await this.page.focus('#chosen-event');
@@ -212,10 +214,14 @@ export class Events implements Area {
   }
 
   private async edit(match: Match) {
-    const isOpen = this.page.find('#match-edit-name'); // its match may be gone
-    if (isOpen && this.edited!.draft.isChanged) this.page.say(this.page.t('saveFirst', { term: this.edited!.match.name }));
-    else this.edited = { match, draft: new Draft<Texts>(this.page, 'match-edit', texts(match)) };
+    if (await this.matchComesFirst()) return;
+    this.edited = { event: this.card!.id, match, draft: new Draft<Texts>(this.page, 'match-edit', texts(match)) };
     await this.page.focus('#match-edit-name');
+  }
+
+  private async matchComesFirst() {
+    const { edited } = this;
+    return edited?.draft.comesFirst(edited.match.name, 'name');
   }
 
   private async close() {
@@ -229,7 +235,8 @@ export class Events implements Area {
     const { match, draft } = edited;
     const card = this.card!.id;
     const changed = given(draft.changed, match);
-    if (!(await draft.send(UPDATE_MATCH, { match: match.id, ...changed, revision: match.revision }, () => this.read(card)))) return;
+    const input = { match: match.id, ...changed, revision: match.revision };
+    if (!(await draft.send(UPDATE_MATCH, input, () => this.read(card)))) return this.page.focus('#match-gone'); // if it is
     this.page.say(this.page.t('saved'));
     if (this.edited === edited) await this.close();
   }
@@ -300,6 +307,7 @@ export class Events implements Area {
           {this.incomplete === card.id && <button type="button" onclick={once(() => this.act(SCORE_EVENT, { event: card.id, confirmMissing: true }, 'scoredNow'))}>{page.t('scoreWithout')}</button>}
           {card.state === 'SCORED' && <button type="button" onclick={once(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
         </div>
+        {this.goneMatch(card)}
         {this.matchesTable(card)}
         {card.tieBreak && card.state !== 'UPCOMING' && this.answerForm(card)}
         <div class="two even">
@@ -328,6 +336,13 @@ export class Events implements Area {
         <button type="submit">{page.t('recordAnswer')}</button>
       </form>
     );
+  }
+
+  /** In place of the form of a match that another editor has removed. */
+  private goneMatch({ id, matches }: Card) {
+    const { edited } = this;
+    if (edited?.event !== id || matches.some((match) => match.id === edited.match.id)) return null;
+    return <p id="match-gone" class="error" role="alert" tabindex="-1" dir="auto">{this.page.t('matchGone', { name: edited.match.name })}</p>;
   }
 
   private matchesTable({ matches, state }: Card) {

@@ -32,6 +32,9 @@ const texts = (word: Word): Texts => ({
   pinyin: word.pinyin ?? '', definition: word.definition, example: word.example ?? '', audioUrl: word.audioUrl ?? '',
 });
 
+/** Its first field. */
+const spelling = ({ values }: Draft<Texts>) => (values.chinese ? 'simplified' : 'term');
+
 /** The texts as an input has them. */
 function given({ chinese, term, reading, simplified, traditional, pinyin, definition, example, audioUrl }: Texts) {
   const spelled = chinese ? { simplified, traditional: traditional || null, pinyin: pinyin || null } : { term, reading: reading || null };
@@ -76,6 +79,7 @@ export class Words implements Area {
 
   private async create(event: Event) {
     event.preventDefault();
+    if (await this.wordComesFirst()) return;
     const { name, level, public: isPublic } = this.fresh.values;
     const made = await this.fresh.send(CREATE_WORD_LIST, { name, level: level ? Number(level) : null, public: isPublic });
     if (!made) return;
@@ -86,6 +90,7 @@ export class Words implements Area {
   }
 
   private async choose(id: string) {
+    if (await this.wordComesFirst()) return;
     this.wanted = id;
     const words = new Pages<Word>(this.page, 'word', (after) => ask(WORDS_OF_LIST, { list: id, after }).then((data) => data.wordList?.words));
     const [data] = await Promise.all([this.load(id), words.open()]);
@@ -177,14 +182,16 @@ export class Words implements Area {
   }
 
   private async edit(word: Word, row: string) {
-    const isOpen = this.page.find('#word-edit-definition'); // its row may be gone, and its word
-    if (isOpen && this.edited?.draft.isChanged) {
-      this.page.say(this.page.t('saveFirst', { term: this.edited.word.term }));
-    } else {
-      this.edited = { word, row, draft: new Draft<Texts>(this.page, 'word-edit', texts(word)) };
-    }
-    const { chinese } = this.edited!.draft.values;
-    await this.page.focus(`#word-edit-${chinese ? 'simplified' : 'term'}`);
+    if (await this.wordComesFirst()) return;
+    const draft = new Draft<Texts>(this.page, 'word-edit', texts(word));
+    this.edited = { word, row, draft };
+    await this.page.focus(`#word-edit-${spelling(draft)}`);
+  }
+
+  /** Not if its row is gone, and its word. */
+  private async wordComesFirst() {
+    const { edited } = this;
+    return edited?.draft.comesFirst(edited.word.term, spelling(edited.draft));
   }
 
   private async close() {
@@ -235,7 +242,10 @@ export class Words implements Area {
     const { page } = this;
     return (
       <div class="stack">
-        <h2 id="lists" tabindex="-1">{page.t('words')}</h2>
+        <div class="row between">
+          <h2 id="lists" tabindex="-1">{page.t('words')}</h2>
+          <button type="button" onclick={() => page.focus('#new-list-name')}>{page.t('aNewList')}</button>
+        </div>
         {!this.lists.nodes ? this.lists.waiting() : (
           <ul class="row">
             {this.lists.nodes.map(({ id, name, public: isPublic }, place) => (

@@ -13,7 +13,7 @@ from resolvers.requests.context import utc_now
 from tests.browser.admin import Keys, ask, assert_clean, double_click, opened, printed
 from tests.browser.pages import held_back
 from tests.browser.sites import Visited
-from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, RECORD_TIE_BREAK, SUBMIT_PREDICTION, UPDATE_MATCH
+from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, RECORD_TIE_BREAK, REMOVE_MATCH, SUBMIT_PREDICTION, UPDATE_MATCH
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -193,6 +193,30 @@ async def test_a_match_is_corrected_beside_somebody_else_and_keeps_its_picks(
             ],
         }
     ]
+
+
+async def test_what_is_typed_about_a_match_is_not_lost_without_a_word(visited: Visited, browser: Browser) -> None:
+    """Neither when another event is chosen, nor when somebody else removes the match, which is then said."""
+    new_event(visited, "Other night", "Later")
+    sides = [{"members": ["Ada"]}, {"members": ["Bo"]}]
+    given = {"event": new_event(visited, "Typed night"), "name": "Main", "teams": sides, "points": 1}
+    match = visited.edit(ADD_MATCH, **given)["match"]["id"]
+    page = (await opened(visited, browser, "editor", "#/events")).page
+    await page.get_by_role("button", name="Typed night").click()
+    await page.get_by_role("button", name="Edit Main").click()
+    typed = page.locator("#match-edit-name")
+    await typed.fill("Mine")
+    await page.get_by_role("button", name="Other night").click()
+    await expect(page.get_by_role("status")).to_contain_text("First save what you changed in Main,")
+    await expect(typed).to_be_focused()
+    visited.edit(REMOVE_MATCH, match=match)
+    await page.locator("li.match form").get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("alert")).to_contain_text("Somebody has removed Main meanwhile")
+    await expect(page.get_by_role("alert")).to_be_focused()
+    await expect(typed).to_have_count(0)
+    await page.get_by_role("button", name="Other night").click()
+    await page.get_by_role("button", name="Edit Later").click()
+    await expect(typed).to_have_value("Later")
 
 
 async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Visited, browser: Browser) -> None:

@@ -14,7 +14,7 @@ from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed
 from tests.browser.pages import VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
-from tests.queries import EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
+from tests.queries import DELETE_COMMENT, EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -78,11 +78,14 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(
 
 
 async def test_a_moderator_decides_about_reported_comments_too(visited: Visited, browser: Browser) -> None:
-    """They stand among the held ones, the oldest first, with the reasons; a decision clears these. One is a reply."""
+    """They stand among the held ones, the oldest first, with the reasons; a decision clears these. Two are replies."""
     given: dict[str, Any] = {"by": "reported", "role": "member", "product": "told", "language": "en"}
     asked = visited.edit(POST, **given, body="Is it any good?")["comment"]["id"]
     reported = visited.edit(POST, **given, body="Buy this.", inReplyTo=asked)["comment"]["id"]
-    waits = visited.edit(POST, **given, body="This waits.")["comment"]["id"]
+    gone = visited.edit(POST, **given, body="Never mind.")["comment"]["id"]
+    visited.edit(POST, **given, body="It stays in its place for this reply.", inReplyTo=gone)
+    waits = visited.edit(POST, **given, body="This waits.", inReplyTo=gone)["comment"]["id"]
+    visited.edit(DELETE_COMMENT, by="reported", role="member", comment=gone)
     visited.edit(HOLD, by="mo", role="moderator", comments=[waits], status="PENDING")
     for reader in ("ida", "ole"):
         visited.edit(REPORT_COMMENT, by=reader, role="member", comment=reported, reason=f"{reader} saw an advert")
@@ -93,6 +96,7 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
     for reader in ("ida", "ole"):
         await expect(both.first).to_contain_text(f"{reader} saw an advert")
     await expect(both.first).to_contain_text(re.compile("Reply to .*: Is it any good?"))
+    await expect(both.last).to_contain_text("Reply to what is gone")
     await both.first.click()
     await page.page.keyboard.press("a")
     await expect(both).to_have_text([re.compile("This waits")])
