@@ -9,7 +9,7 @@ const ATTRIBUTES = {
 };
 const COMMON = { lang: '', theme: '' };
 const EVENTS = [
-  'vote', 'prediction', 'league-joined', 'quiz', 'review', 'subscription', 'signed-in',
+  'vote', 'prediction', 'league-joined', 'quiz', 'review', 'subscription', 'sign-in', 'signed-in',
   'comment', 'comment-deleted', 'comment-reported', 'comment-helpful',
 ];
 

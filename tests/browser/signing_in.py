@@ -91,6 +91,7 @@ class World:
             "RINGSIDE_SMTP_URL": stack.enter_context(mail_server_beside(self.mailbox, folder)),
             "RINGSIDE_CORS_ORIGINS": self.site,
             "RINGSIDE_GUESTS": "comments",
+            "RINGSIDE_EMAILS_PER_ADDRESS": "0",
             "RINGSIDE_OIDC_ISSUER": self.provider.issuer,
             "RINGSIDE_OIDC_CLIENT_ID": CLIENT,
             "RINGSIDE_OIDC_CLIENT_SECRET": SECRET,

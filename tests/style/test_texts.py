@@ -39,10 +39,10 @@ FOLDERS = (
 
 FOR_PROGRAMS = r"`|RINGSIDE_|returnTo"
 MISUSE = {
-    "datastore.dynamo.paging", "datastore.whole.table", "resolvers.comments.holding", "resolvers.comments.pages",
+    "datastore.dynamo.paging", "datastore.whole.table", "resolvers.comments.pages",
     "resolvers.comments.transfer", "resolvers.comments.writing", "resolvers.journal.usage",
     "resolvers.members.sign_in_codes", "resolvers.vocabulary.lists", "resolvers.vocabulary.texts",
-    "resolvers.voting.voiding", "resolvers.whole.erasing",
+    "resolvers.voting.voiding", "resolvers.whole.erasing", "resolvers.whole.trials",
 }  # fmt: skip
 """Each refuses what no page of ours sends, a line of a file or a command, in the words of a program."""
 
