@@ -13,7 +13,15 @@ from resolvers.requests.context import utc_now
 from tests.browser.admin import Keys, ask, assert_clean, double_click, opened, printed
 from tests.browser.pages import held_back
 from tests.browser.sites import Visited
-from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, RECORD_TIE_BREAK, REMOVE_MATCH, SUBMIT_PREDICTION, UPDATE_MATCH
+from tests.queries import (
+    ADD_MATCH,
+    CREATE_EVENT,
+    LOCK_EVENT,
+    RECORD_TIE_BREAK,
+    REMOVE_MATCH,
+    SUBMIT_PREDICTION,
+    UPDATE_MATCH,
+)
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
