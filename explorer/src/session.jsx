@@ -8,10 +8,17 @@ const SIGN_OUT = 'mutation SignOut { signOut(input: {}) { __typename } }';
 
 let refused;
 
+/** By the token's own claims: of a demo's no other time is kept. */
+function hasEnded(token) {
+  const [, claims] = token.split('.');
+  const { exp } = JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/')));
+  return exp * 1000 <= Date.now();
+}
+
 function token() {
   try {
     const { token } = JSON.parse(localStorage.getItem(STORED)).member;
-    return token === refused ? null : token;
+    return token === refused || hasEnded(token) ? null : token;
   } catch {
     return null; // nobody's
   }
@@ -27,10 +34,10 @@ async function read(again = true) {
   const answer = await fetch(`/graphql?${new URLSearchParams({ query: SESSION })}`, {
     headers: { Accept: 'application/json', ...sessionHeaders() },
   });
-  if (answer.status === 401) refused = own;
+  if (answer.status === 401 && own) refused = own;
   // An ended session is answered with 401, which takes its cookie away: the next answer is a visitor's. One that stays
-  // all the same, as of another path, is not asked about without an end.
-  if (answer.status === 401 && again) return read(false);
+  // all the same, as of another path, is not asked about without an end. After a token it is the cookie's turn.
+  if (answer.status === 401 && again) return read(Boolean(own));
   // There may be no answer: at the service's limit, say, or where only trusted documents run.
   return (await answer.json()).data ?? NOBODY;
 }

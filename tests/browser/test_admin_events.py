@@ -13,7 +13,15 @@ from resolvers.requests.context import utc_now
 from tests.browser.admin import Keys, ask, assert_clean, double_click, opened, printed
 from tests.browser.pages import held_back
 from tests.browser.sites import Visited
-from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, RECORD_TIE_BREAK, REMOVE_MATCH, SUBMIT_PREDICTION, UPDATE_MATCH
+from tests.queries import (
+    ADD_MATCH,
+    CREATE_EVENT,
+    LOCK_EVENT,
+    RECORD_TIE_BREAK,
+    REMOVE_MATCH,
+    SUBMIT_PREDICTION,
+    UPDATE_MATCH,
+)
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -199,7 +207,7 @@ async def test_what_is_typed_about_a_match_is_not_lost_without_a_word(visited: V
     """Neither when another event is chosen, nor when somebody else removes the match, which is then said."""
     new_event(visited, "Other night", "Later")
     sides = [{"members": ["Ada"]}, {"members": ["Bo"]}]
-    given = {"event": new_event(visited, "Typed night"), "name": "Main", "teams": sides, "points": 1}
+    given: dict[str, Any] = {"event": new_event(visited, "Typed night"), "name": "Main", "teams": sides, "points": 1}
     match = visited.edit(ADD_MATCH, **given)["match"]["id"]
     page = (await opened(visited, browser, "editor", "#/events")).page
     await page.get_by_role("button", name="Typed night").click()
