@@ -414,8 +414,10 @@ class Admin extends Part<AdminViewerData> {
   private press(event: KeyboardEvent) {
     const is = (selector: string) => (event.composedPath()[0] as Element).matches?.(selector);
     const typing = is('input:not([type=checkbox]), textarea, select');
-    if (!this.list || typing || this.waiting.length || event.ctrlKey || event.metaKey || event.altKey) return;
     const key = keyOf(event);
+    // The last decision can be taken back while the list, of which it may have left nothing, is read again.
+    const counts = this.list || (key === 'u' && this.place?.startsWith('comments/'));
+    if (!counts || typing || this.waiting.length || event.ctrlKey || event.metaKey || event.altKey) return;
     const ground = GROUNDS[+key - 1];
     const { here } = this;
     const step = { ArrowDown: 1, ArrowUp: -1 }[key];

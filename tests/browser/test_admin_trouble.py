@@ -286,11 +286,11 @@ async def test_matches_that_are_typed_while_others_are_added_stay(visited: Visit
 async def test_matches_that_are_typed_for_one_event_are_added_to_no_other(visited: Visited, browser: Browser) -> None:
     """They wait with their own card, also while another event is made."""
     starts = iso(utc_now() + timedelta(days=20))
-    for name in ("Typed night", "Other night"):
+    for name in ("Typed lines", "Other night"):
         visited.edit(CREATE_EVENT, name=name, season="2026", startsAt=starts)
     page = await opened(visited, browser, "editor", "#/events")
     lines = page.page.locator("#card-matches")
-    await page.page.get_by_role("button", name="Typed night").click()
+    await page.page.get_by_role("button", name="Typed lines").click()
     await lines.fill("Ada v Bo")
     await page.page.get_by_role("button", name="Other night").click()
     await expect(page.page.get_by_role("heading", name="Other night")).to_be_focused()
@@ -299,7 +299,7 @@ async def test_matches_that_are_typed_for_one_event_are_added_to_no_other(visite
     await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
     await page.page.get_by_role("button", name="Create").click()
     await expect(page.page.get_by_role("status")).to_contain_text("Made night")
-    await page.page.get_by_role("button", name="Typed night").click()
+    await page.page.get_by_role("button", name="Typed lines").click()
     await expect(lines).to_have_value("Ada v Bo")
 
 
