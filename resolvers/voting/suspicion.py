@@ -224,7 +224,7 @@ class Detector:
         self.voters += 1
         self.votes += len(counted)
         number = self._kept.add(voter, last_vote, votes)
-        # Whoever skips pairs quickly may do so: a skip changes nothing.
+        # Skipping quickly is no sign of anything: a skip changes nothing.
         pauses = [later.at - earlier.at for earlier, later in pairwise(votes) if later.won != SKIP]
         findings = [*_sides(counted), _rhythm(pauses), _speed(pauses), self._loyalty(votes, len(counted))]
         least = min(1.0, _TESTS * min(each.chance for each in findings))

@@ -151,7 +151,7 @@ async def test_a_member_downloads_what_is_stored_and_claims_earlier_comments(
 ) -> None:
     """Those of another system that came after their first sign-in; the page stays where it is.
 
-    Who asks again, since an answer was lost, gets the file that is being written already.
+    Pressed again after an answer was lost, the button leads to the file that is being written already.
     """
     page = await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")

@@ -277,20 +277,23 @@ async def test_a_new_reply_comes_over_the_stream(one_client: Client) -> None:
 
 
 async def test_an_own_held_reply_follows_the_last_one(one_client: Client) -> None:
-    """On the thread's last page only, also of a comment that has no other replies; for one call more of a member."""
+    """On the thread's last page only, also of a comment that has no other replies; of several the newest."""
     ada, bob, services = one_client.member("ada"), one_client.member("bob"), one_client.services
     question, other = await post(ada, rating=None), await post(ada, rating=None)
     services.policy = replace(services.policy, premoderation=True)
     await reply(bob, question, body="Waits.")
-    await reply(bob, other, body="Alone.")
+    for number in range(3):
+        await reply(bob, other, body=f"Alone {number}.")
     services.policy = replace(services.policy, premoderation=False)
     for number in range(2):
         await reply(ada, question, body=f"{number}")
     await one_client.caught_up("every index shows what was written")
+    latest = (await bob.ask(REPLIES, id=other["id"], first=2))["replies"]["nodes"]
+    assert bodies(latest) == ["Alone 1.", "Alone 2."]
     for asked, expected in (({"first": 1}, ["0"]), ({"first": 2}, ["0", "1", "Waits."])):
         assert bodies((await bob.ask(REPLIES, id=question["id"], **asked))["replies"]["nodes"]) == expected
     assert [bodies(node["replies"]["nodes"]) for node in (await shown(bob))["nodes"]] == [
-        ["Alone."], ["0", "1", "Waits."],
+        ["Alone 0.", "Alone 1.", "Alone 2."], ["0", "1", "Waits."],
     ]  # fmt: skip
 
 
