@@ -12,7 +12,9 @@ import orjson
 import pytest
 
 from datastore.comments.records import COMMENT
+from datastore.dynamo import Window
 from resolvers.comments.pages import comment_posted
+from resolvers.comments.visibility import replies
 from resolvers.requests.context import Context, Kind, Role, Viewer
 from resolvers.values.node_ids import node_id, parse_node_key
 from server import Failed
@@ -22,6 +24,7 @@ from tests.client import Client, pages
 from tests.comments import author_id, post
 from tests.dependent_calls import dependent_calls
 from tests.erasing import ERASE, items_naming
+from tests.intercepted import Send, intercepted
 from tests.jobs import ended
 from tests.queries import (
     COMMENTS_PAGE,
@@ -274,6 +277,24 @@ async def test_a_new_reply_comes_over_the_stream(one_client: Client) -> None:
         await delete(ada, question)
         await post(ada, body="Never mind.")
         assert [(await anext(stream)).body for _ in range(2)] == ["Large.", "Never mind."]
+
+
+async def test_what_arrives_reads_nothing_for_each_who_listens(one_client: Client) -> None:
+    """Pages show members their own held replies; a thousand listeners would read a thousand times for each comment."""
+    services, made = one_client.services, list[str]()
+    ctx = Context(services, Viewer("listener", Kind.MEMBER))
+
+    async def call(name: str, send: Send) -> Any:
+        made.append(name)
+        return await send()
+
+    before = await post(one_client.member("ada"), body="Old.")
+    async with aclosing(comment_posted(ctx, product="42", after=before["id"])) as stream, asyncio.timeout(60):
+        await post(one_client.member("ada"), body="New.")
+        comment = await anext(stream)
+        with intercepted(services.table, ("query", "batch_get_item"), call):
+            page = await replies(ctx, comment, window=Window(3, services.seal))
+    assert (list(page.nodes), made) == ([], [])
 
 
 async def test_an_own_held_reply_follows_the_last_one(one_client: Client) -> None:
