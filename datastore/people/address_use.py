@@ -1,4 +1,4 @@
-"""How much of a limit a network address, or a member, has used up in a period, over all processes.
+"""How much of a limit a network address, a member or an email address has used up in a period, over all processes.
 
 | wanted                       | read or write                                                  | requests |
 |------------------------------|----------------------------------------------------------------|----------|
@@ -17,7 +17,7 @@ from datastore.dynamo.writes import absent, less
 
 @dataclass(frozen=True, slots=True)
 class AddressUse:
-    """How many hits of one kind the processes have reserved for an address in one period."""
+    """How many hits of a kind the processes have reserved for one of them in a period. `address` is its keyed hash."""
 
     address: str
     kind: str
