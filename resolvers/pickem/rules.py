@@ -240,7 +240,7 @@ def parse_details(
     place: str | Unset | None,
     image_url: str | Unset | None,
 ) -> dict[str, Any]:
-    """Those of an event's fields of these names that are given; None if none is."""
+    """Those of an event's fields of these names that are given, parsed; null stays None."""
     return parse_given(
         description=(description, _validate_description),
         place=(place, _validate_place),

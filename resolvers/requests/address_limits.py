@@ -160,7 +160,7 @@ class AddressLimits:
             await self._wait_for_more(reserved, rate, key)
 
     def _period(self, rate: Rate) -> tuple[int, float]:
-        """The number of the present period and the seconds since it began, by the clock that all processes reserved."""
+        """The number of the present period and the seconds since it began, by the clock that all processes share."""
         period, elapsed = divmod(self._services.clock().timestamp(), rate.seconds)
         return int(period), elapsed
 
