@@ -95,7 +95,7 @@ async def void_votes_since(services: Services, voter: str, since: datetime | Non
 
 @asynccontextmanager
 async def _changing_votes(services: Services, board: str, *voters: str) -> AsyncIterator[None]:
-    """Votes of these voters change in the block. At its end the board is settled."""
+    """Votes of these voters change in the block. At its end the board is settled, or will be in the background."""
     cache = services.get(BoardCache)
     async with cache.settler(board).voting():
         yield
