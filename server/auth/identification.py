@@ -35,7 +35,7 @@ from resolvers.members.sessions import SessionRefused, Sessions
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.identities import Members
 from resolvers.requests.context import Kind, Services, Viewer
-from resolvers.voting.ballots import open_visit
+from resolvers.voting.visits import open_visit
 from server.auth.cookies import (
     A_YEAR,
     COOKIE,

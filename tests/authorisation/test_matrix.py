@@ -27,7 +27,7 @@ from resolvers.members import sign_in_codes
 from resolvers.members.sign_in_codes import Asked
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
-from resolvers.voting.ballots import sign_visit
+from resolvers.voting.visits import sign_visit
 from schema import schema
 from tests.authorisation.rules import (
     ADMINS,

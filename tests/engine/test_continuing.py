@@ -12,7 +12,7 @@ import pytest
 from datastore.dynamo import Table, iso
 from datastore.voting.votes import VOTE, PairVerdict, read_latest_vote
 from resolvers.requests.context import Role, utc_now
-from resolvers.voting.ballots import open_visit, sign_visit
+from resolvers.voting.visits import open_visit, sign_visit
 from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.conftest import settings_for
