@@ -10,6 +10,7 @@
 | continuing    | what a visitor has begun goes on as the member's who signs in                                  |
 | settling      | moving tallies to results while votes come in, and what a process remembers of boards          |
 | voiding       | taking back a voter's votes                                                                    |
+| member_data   | taking back and erasing a member's votes                                                       |
 | suspects      | looking for voters who vote as honest ones rarely do                                           |
 | suspect_search | the process that does so                                                                     |
 | kept_votes    | the verdicts of many voters in little memory, and how honest voters of a board judge           |
