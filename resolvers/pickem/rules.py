@@ -18,7 +18,7 @@ import secrets
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from datastore.dynamo import Rate, Table
@@ -79,7 +79,8 @@ async def admit_attempt(ctx: Context) -> None:
 
 async def _admit(ctx: Context, subject: str, rate: Rate) -> None:
     period, elapsed = divmod(ctx.now().timestamp(), rate.seconds)
-    use = AddressUse(subject, _KIND, int(period), ttl=(int(period) + 2) * rate.seconds)
+    expires = datetime.fromtimestamp((int(period) + 2) * rate.seconds, UTC)
+    use = AddressUse(subject, _KIND, int(period), expires=expires)
     admitted, _ = await reserve(ctx.table, use, 1, rate.limit)
     if not admitted:
         raise RateLimited(

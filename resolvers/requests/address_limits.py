@@ -16,6 +16,7 @@ visit's token proves nothing, since these can be collected; people who only look
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from math import ceil, floor
 
@@ -187,7 +188,8 @@ class AddressLimits:
         if reserved.previous is None and allowed_hits(rate, rate.limit, elapsed) < reserved.size:
             reserved.previous = await self._read_previous(rate, key, period)
         allowed = allowed_hits(rate, rate.limit if reserved.previous is None else reserved.previous, elapsed)
-        use = AddressUse(address, kind, period, ttl=(period + _KEPT_PERIODS) * rate.seconds)
+        expires = datetime.fromtimestamp((period + _KEPT_PERIODS) * rate.seconds, UTC)
+        use = AddressUse(address, kind, period, expires=expires)
         size = max(1, min(reserved.size, allowed - reserved.used))  # more would be lost
         reserved.left, reserved.used = await address_use.reserve(self._services.table, use, size, allowed)
         if reserved.left == 0 and reserved.previous is None:

@@ -19,6 +19,7 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.intercepted import intercepted
 from tests.jobs import ended
+from tests.lost_answers import ask_without_answer
 from tests.queries import UPDATE_BOARD
 from tests.sign_in import in_session, on_page
 from tests.voting import add_contenders, settle_votes
@@ -33,6 +34,8 @@ DRAW = """mutation { drawMatchup(input: {}) {
 CAST = """mutation ($token: ID!) { castVote(input: { token: $token, verdict: LEFT }) {
   ... on VoteCast { progress { seen remaining } } ... on Refused { code } } }"""
 CONTINUE = """mutation ($visit: String!, $key: String) { continueVisit(input: { visit: $visit, idempotencyKey: $key }) {
+  ... on VisitContinued { user { id } } ... on Refused { code path } } }"""
+CONTINUE_INPUT = """mutation ($input: ContinueVisitInput!) { continueVisit(input: $input) {
   ... on VisitContinued { user { id } } ... on Refused { code path } } }"""
 GUEST = """mutation ($visit: String) { signInAsGuest(input: { name: "Ann", visit: $visit }) {
   ... on SignedIn { token user { id } } ... on Refused { code path } } }"""
@@ -90,6 +93,15 @@ async def test_a_member_goes_on_where_the_visitor_was(api: Client) -> None:
     editor = api.member("editor", Role.EDITOR)
     assert (await editor.ask(VOID, voter=me["user"]["id"]))["votesRemoved"] == 6
     assert await breaches_in(api.services) == []
+
+
+async def test_a_walk_is_continued_once_although_the_answer_was_lost(api: Client) -> None:
+    """The engine has carried the change out; when it is tried again, it finds nothing left to do."""
+    (page, visit), ada = await a_visit(api), at_shop(api.member("ada"))
+    user = (await ada.ask("{ viewer { id } }"))["id"]
+    await vote(page)
+    assert await ask_without_answer(ada, CONTINUE_INPUT, visit=visit) == {"user": {"id": user}}
+    assert (await ada.ask(PROGRESS))["progress"] == {"seen": 1, "remaining": 5}
 
 
 async def test_nobody_is_asked_to_sign_in_for_a_vote_that_is_over(api: Client) -> None:
