@@ -28,7 +28,7 @@ from datastore.dynamo import BoundedDict, DynamoError, Rejected, deadline
 from datastore.members.api_keys import SECRET_PREFIX
 from datastore.members.sessions import TOKEN_PREFIX
 from datastore.people.identities import MemberErased
-from datastore.refusals import RateLimited
+from datastore.refusals import Overloaded, RateLimited
 from datastore.values.seal import Forged
 from resolvers.members.api_keys import ApiKeys, KeyRefused
 from resolvers.members.sessions import SessionRefused, Sessions
@@ -216,6 +216,7 @@ class Identification:
             raise Unverifiable(
                 f"Too many {what} that are not in use here came from this address. Try again later.",
                 limited.retry_after or 1.0,
+                code=Overloaded.code,
             ) from None
         except Rejected as error:
             _log.error("the table rejects a look-up of credentials", exc_info=error)

@@ -33,10 +33,11 @@ class Unauthenticated(HTTPException):
 
 
 class Unverifiable(HTTPException):
-    """The credentials cannot be verified right now, which is not the caller's fault."""
+    """The credentials cannot be verified right now, which is not the caller's fault. `code` is the error's."""
 
-    def __init__(self, reason: str, retry_after: float = 1.0) -> None:
+    def __init__(self, reason: str, retry_after: float = 1.0, *, code: str = "UNAVAILABLE") -> None:
         super().__init__(503, reason, {"Retry-After": f"{math.ceil(retry_after)}"})
+        self.code = code
 
 
 class Faulty(Unverifiable):

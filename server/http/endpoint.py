@@ -26,13 +26,12 @@ from server.execution.documents import GraphQLRequest, Operation
 from server.execution.limits import InvalidOperation
 from server.http import messages
 from server.http.browser_pages import Explorer, demo_viewers, wants_page
-from server.http.pipeline import Client, Pipeline
+from server.http.pipeline import OUTCOMES, Client, Pipeline
 from server.http.protocol import IS_FIRST
 from server.telemetry import Outcome, request_id
 
 # ── endpoint ──
 
-_OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED, 500: Outcome.FAILED}
 _OVERLOADED = messages.error_response(messages.overloaded())
 """Made once: under ten times the load, refusing is most of the work."""
 
@@ -75,7 +74,7 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
             await pipeline.request_turns.take(client)
             return await _execute(pipeline, scope, headers, request, identified, address, client, response_format)
     except HTTPException as error:
-        outcome, reason = _OUTCOMES.get(error.status_code, Outcome.INVALID), error.detail
+        outcome, reason = OUTCOMES.get(messages.code_of(error), Outcome.INVALID), error.detail
         response = messages.error_response(error, response_format.media_type)
     except Overloaded:
         outcome, reason = Outcome.OVERLOADED, Overloaded.explanation
