@@ -80,7 +80,7 @@ class Credentials:
     async def _refused(self) -> str | None:
         try:
             identified = await self._identify()
-        except (Unverifiable, DynamoError):
+        except (Unverifiable, Faulty):
             return None  # the next check may tell
         except Unauthenticated as error:
             expired = time.time() >= (self._identified.expires_at or 0)
@@ -93,7 +93,7 @@ class Credentials:
     async def viewer(self) -> Viewer:
         """Who the client is now: a member, if they were nobody yet when they connected."""
         if self._identified.viewer.proven is not None:
-            with suppress(Unverifiable, Unauthenticated):  # the next check ends the connection
+            with suppress(Unverifiable, Faulty, Unauthenticated):  # the next check ends the connection
                 self._identified = await self._identify()
         return self._identified.viewer
 
@@ -147,7 +147,7 @@ class Identification:
         authorizations: Sequence[str] = (),
         sets_cookies: bool = True,
     ) -> Identified:
-        """The viewer of a request, or Unauthenticated, or Unverifiable when the key server does not answer.
+        """The viewer of a request, or Unauthenticated; Unverifiable if that cannot be told now, Faulty if it never can.
 
         `secure` says whether the scheme is https or wss. `address` is the client's. `authorizations` are those of
         a WebSocket's connection_init, which take precedence over that of the headers. `sets_cookies` says whether the

@@ -40,8 +40,8 @@ class Unverifiable(HTTPException):
         self.code = code
 
 
-class Faulty(Unverifiable):
+class Faulty(HTTPException):
     """They cannot be verified by a fault of this service, so a repeat would not help."""
 
     def __init__(self, reason: str) -> None:
-        HTTPException.__init__(self, 500, reason)
+        super().__init__(500, reason)

@@ -46,7 +46,7 @@ from resolvers.values.network_addresses import network
 from resolvers.values.node_ids import node_id
 from resolvers.whole.signing_in import add_provider, require_may_add, sign_in_by_provider
 from server.auth.cookies import SESSION_COOKIE, bound_to_host, cookie_values, set_bound_cookie
-from server.auth.verification import Unverifiable
+from server.auth.verification import Faulty, Unverifiable
 from server.execution.documents import hash_of
 from server.http.browser_pages import DemoEmails, content_policy, may_see_emails, page_file
 from server.http.messages import SECURITY_HEADERS, client_address, read_body
@@ -290,7 +290,7 @@ async def from_provider(request: Request) -> Response:
     except NotSignedInThere as failed:
         _log.warning("the provider signed nobody in", reason=str(failed))
         return _back(request, flow.asked, "provider", ends=not isinstance(failed, OfAnotherFlow))
-    except (Refusal, DynamoError, Unverifiable) as failed:
+    except (Refusal, DynamoError, Unverifiable, Faulty) as failed:
         told = _TOLD.get(type(failed))
         if told is None:
             _log.warning("a sign-in by the provider failed", reason=str(failed))

@@ -26,7 +26,7 @@ from datastore.refusals import Overloaded
 from resolvers.requests.context import Context, Viewer
 from resolvers.values.network_addresses import network
 from server.auth.identification import Credentials, parse_authorizations
-from server.auth.verification import Unauthenticated, Unverifiable
+from server.auth.verification import Faulty, Unauthenticated, Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest, Operation
@@ -219,6 +219,8 @@ class _Connection:
             raise _ProtocolError(4403, f"Forbidden: {error.detail}") from None
         except Unverifiable as error:
             raise _ProtocolError(1013, f"Try again later: {error.detail}") from None
+        except Faulty as error:
+            raise _ProtocolError(1011, f"Internal error: {error.detail}") from None
         self._credentials.set_result(Credentials(identified, identify))
         await self._send({"type": "connection_ack"})
 

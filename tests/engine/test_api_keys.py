@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from websockets.asyncio.client import connect
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Rates, Table
+from datastore.dynamo import Rates, Rejected, Table
 from datastore.members.api_keys import id_in, new_secret, revoke_api_key, store_api_key
 from datastore.members.suspensions import MemberRoles, set_roles
 from resolvers.members import sessions as sessions_module
@@ -321,6 +321,25 @@ async def test_a_key_that_cannot_be_looked_up_is_not_called_wrong(one_client: Cl
         assert await visitor.counted(Outcome.UNAVAILABLE) == 1
     assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (503, "UNAVAILABLE")
     assert "cannot be checked right now" in refused.text
+
+
+async def test_a_rejected_look_up_of_credentials_is_a_fault_that_no_repeat_mends(hasty: Settings) -> None:
+    """500, and sockets are closed with 1011, after which clients do not connect again."""
+    headers = {"authorization": f"Bearer {new_secret()}"}
+
+    async def reject(*_: Any) -> Any:
+        raise Rejected("no such index")
+
+    async with serving_on_a_socket(hasty) as served, httpx.AsyncClient(base_url=served.url, headers=headers) as http:
+        table = served.server.lifespan.state["pipeline"].services.table
+        with intercepted(table, ("batch_get_item",), reject):
+            refused = await http.post("/graphql", json={"query": READ})
+            url = served.url.replace("http", "ws") + "/graphql"
+            async with connect(url, subprotocols=[PROTOCOL], additional_headers=headers) as connection:
+                await send(connection, {"type": "connection_init"})
+                closed = await closing(connection)
+    assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (500, "INTERNAL")
+    assert (closed.code, closed.reason[:15]) == (1011, "Internal error:")
 
 
 async def _never(**_: Any) -> Any:
