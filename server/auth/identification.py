@@ -35,6 +35,7 @@ from resolvers.members.sessions import SessionRefused, Sessions
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.identities import Members
 from resolvers.requests.context import Kind, Services, Viewer
+from resolvers.requests.policy import addressed_origin
 from resolvers.voting.ballots import open_visit
 from server.auth.cookies import (
     A_YEAR,
@@ -259,7 +260,7 @@ class Identification:
     def _counts_session(self, sent: _Sent, *, secure: bool, is_socket: bool) -> bool:
         """Whether a session's cookie counts: browsers send it with requests of other sites' pages too."""
         if sent.origin is not None:
-            own = f"{'https' if secure else 'http'}://{sent.host}"
+            own = addressed_origin("https" if secure else "http", sent.host)
             return self._services.policy.is_own(sent.origin, own)
         return not is_socket and sent.fetch_site in ("same-origin", "none")
 
@@ -354,7 +355,7 @@ class _Sent:
                 case b"origin":
                     sent.origin = value.decode("latin-1")
                 case b"host":
-                    sent.host = value.decode("latin-1").lower()
+                    sent.host = sent.host or value.decode("latin-1").lower()
                 case b"sec-fetch-site":
                     sent.fetch_site = value.decode("latin-1")
         return sent

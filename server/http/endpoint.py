@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datastore.refusals import NotSignedIn, Overloaded
 from resolvers.requests.context import Context
+from resolvers.requests.policy import addressed_origin
 from resolvers.values.network_addresses import network
 from server.auth.cookies import SESSION_COOKIE, set_bound_cookie
 from server.auth.identification import CHANGED, Credentials, Identified
@@ -103,13 +104,14 @@ async def _execute(
     operation = await pipeline.operation(request, client, introspection=introspection)
     if operation.kind is not OperationType.QUERY:
         _check_kind(operation, scope["method"], response_format)
+    host = headers.get(b"host", b"").decode("latin-1").lower()
     last_event, secure = headers.get(b"last-event-id"), scope["scheme"] == "https"
     ctx = Context(
         pipeline.services,
         viewer,
         address,
         page_origin=headers.get(b"origin", b"").decode("latin-1"),
-        own_origin=f"{scope['scheme']}://{headers.get(b'host', b'').decode('latin-1').lower()}",
+        own_origin=addressed_origin(scope["scheme"], host),
         explain=request.wants_plan and pipeline.may_see_plans(viewer),
         last_event=last_event.decode("latin-1") if last_event is not None else None,
         language=headers.get(b"accept-language", b"").decode("latin-1"),
@@ -135,7 +137,7 @@ async def _execute(
         response: Response = ended_stream(answer, set_cookie)
     else:
         response = messages.answer_response(answer, response_format, set_cookie)
-    _set_session(response, ctx, headers.get(b"host", b"").decode("latin-1").lower(), secure=secure)
+    _set_session(response, ctx, host, secure=secure)
     return response
 
 

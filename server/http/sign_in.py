@@ -41,6 +41,7 @@ from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
 from resolvers.requests.context import Context, Services, Viewer
+from resolvers.requests.policy import addressed_origin
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.network_addresses import network
 from resolvers.values.node_ids import node_id
@@ -206,7 +207,7 @@ async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
     409 if the page shows another `user` as signed in, and wants something for them.
     """
     services, headers = request.state.services, request.headers
-    own = f"{request.url.scheme}://{headers.get('host', '').lower()}"
+    own = addressed_origin(request.url.scheme, headers.get("host", ""))
     if not services.policy.is_own(headers.get("origin", ""), own):
         raise HTTPException(403, "This is for the service's own page.")
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
