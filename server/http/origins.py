@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from resolvers.requests.policy import addressed_origin
 from resolvers.values.texts import ascii_domain
 from server.auth.cookies import LOOPBACK
 
@@ -65,10 +66,10 @@ class ForeignOrigins:
             if name == b"origin":
                 origin = value.decode("latin-1")
             elif name == b"host":
-                host = value
+                host = host or value
             elif name == b"sec-fetch-mode" and value == b"navigate":
                 return
-        own = f"{scope['scheme'].replace('ws', 'http')}://{host.decode('latin-1').lower()}"
+        own = addressed_origin(scope["scheme"], host.decode("latin-1"))
         if origin and not scope["state"]["pipeline"].services.policy.admits_page(origin, own):
             self._log_once(origin)
 

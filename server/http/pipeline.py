@@ -387,11 +387,17 @@ class Pipeline:
                     yield answer if most is None else answer.within(most)
 
 
-_OUTCOMES = {"INTERNAL": Outcome.FAILED, "OVERLOADED": Outcome.OVERLOADED, "UNAVAILABLE": Outcome.UNAVAILABLE}
+OUTCOMES = {
+    "INTERNAL": Outcome.FAILED,
+    Overloaded.code: Outcome.OVERLOADED,
+    "UNAVAILABLE": Outcome.UNAVAILABLE,
+    "UNAUTHENTICATED": Outcome.UNAUTHENTICATED,
+}
+"""By the codes of errors, from the worst."""
 
 
 def _outcome(answer: Answer, ctx: Context) -> Outcome:
     """The outcome of an answer: its worst error decides, or that the table failed a mutation, whose refusal is data."""
     codes = {ctx.table_failure, *(error.get("extensions", {}).get("code") for error in answer.errors)}
     otherwise = Outcome.ERRORS if answer.executed else Outcome.INVALID
-    return next((outcome for code, outcome in _OUTCOMES.items() if code in codes), otherwise)
+    return next((outcome for code, outcome in OUTCOMES.items() if code in codes), otherwise)

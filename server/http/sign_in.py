@@ -41,12 +41,13 @@ from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
 from resolvers.requests.context import Context, Services, Viewer
+from resolvers.requests.policy import addressed_origin
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.network_addresses import network
 from resolvers.values.node_ids import node_id
 from resolvers.whole.signing_in import add_provider, require_may_add, sign_in_by_provider
 from server.auth.cookies import SESSION_COOKIE, bound_to_host, cookie_values, set_bound_cookie
-from server.auth.verification import Unverifiable
+from server.auth.verification import Faulty, Unverifiable
 from server.execution.documents import hash_of
 from server.http.browser_pages import DemoEmails, content_policy, may_see_emails, page_file
 from server.http.messages import SECURITY_HEADERS, client_address, read_body
@@ -206,7 +207,7 @@ async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
     409 if the page shows another `user` as signed in, and wants something for them.
     """
     services, headers = request.state.services, request.headers
-    own = f"{request.url.scheme}://{headers.get('host', '').lower()}"
+    own = addressed_origin(request.url.scheme, headers.get("host", ""))
     if not services.policy.is_own(headers.get("origin", ""), own):
         raise HTTPException(403, "This is for the service's own page.")
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -290,7 +291,7 @@ async def from_provider(request: Request) -> Response:
     except NotSignedInThere as failed:
         _log.warning("the provider signed nobody in", reason=str(failed))
         return _back(request, flow.asked, "provider", ends=not isinstance(failed, OfAnotherFlow))
-    except (Refusal, DynamoError, Unverifiable) as failed:
+    except (Refusal, DynamoError, Unverifiable, Faulty) as failed:
         told = _TOLD.get(type(failed))
         if told is None:
             _log.warning("a sign-in by the provider failed", reason=str(failed))
