@@ -146,6 +146,7 @@ class Standing(OfMember):
     user: str
     season: str
     joined_at: datetime
+    """The latest that a prediction had when it was credited: a former guest's is the same in any order of scoring."""
     points: int = 0
     correct: int = 0
     events_played: int = 0
@@ -298,7 +299,8 @@ class Credit:
         if standing is None and not self.share.counts:  # nothing of it was ever added
             return [change]
         before = standing or Standing(stored.user, season, stored.joined_at)
-        return [change, standing_write(standing, before.credited(stored.share, self.share))]
+        after = before.credited(stored.share, self.share)
+        return [change, standing_write(standing, replace(after, joined_at=max(before.joined_at, stored.joined_at)))]
 
 
 async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> None:

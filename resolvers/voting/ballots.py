@@ -130,6 +130,9 @@ class WalkCounts:
 _SHOWN_SECONDS = 0.05
 """How long a vote waits for what its answer shows, which is read while the vote is prepared. Then it is cast anyway."""
 
+_SIGN_IN = "Sign in to go on."
+"""To a visitor whose walk a member has continued."""
+
 
 class Exhausted(Refusal):
     code = "EXHAUSTED"
@@ -232,7 +235,7 @@ async def _electors_contenders(ctx: Context, board: Board, latest: Vote | None) 
     """What can be drawn by a viewer who may vote, and whose walk no member has continued."""
     require_may_vote(board, ctx.now(), await joined_at(ctx, board), ("input", "board"))
     if latest is not None and latest.continued_by is not None:
-        raise NotSignedIn("Sign in to go on.")
+        raise NotSignedIn(_SIGN_IN)
     return board.eligible
 
 
@@ -361,6 +364,11 @@ async def _cast_before(ctx: Context, ballot: Ballot | None, verdict: Verdict) ->
 
 
 def _require_same(counted: Vote, vote: Vote) -> None:
+    """Refuse a vote whose number another one has, or an item of a walk that a member continues."""
+    if counted.continued_by is not None:
+        raise NotSignedIn(_SIGN_IN)
+    if not counted.is_verdict:
+        raise TokenExpired("You go on where you were before you signed in. Draw again.", path=("input", "token"))
     if (counted.low, counted.high, counted.verdict) != (vote.low, vote.high, vote.verdict):
         raise TokenSpent(path=("input", "token"))
 

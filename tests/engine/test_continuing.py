@@ -77,14 +77,18 @@ async def vote(client: Client) -> frozenset[str]:
 
 
 async def test_a_member_goes_on_where_the_visitor_was(api: Client) -> None:
-    """In the visitor's order of pairs, who votes no more, not even on a pair that was drawn before."""
+    """In the visitor's order of pairs, who votes no more, not even on a pair that was drawn before.
+
+    Nor is the member's own first pair of before taken for decided.
+    """
     (page, visit), ada = await a_visit(api), at_shop(api.member("ada"))
     seen = [await vote(page), await vote(page)]
-    drawn_before = (await page.ask(DRAW))["token"]
+    drawn_before, drawn_by_ada = [(await each.ask(DRAW))["token"] for each in (page, ada)]
     me = await ada.ask(CONTINUE, visit=visit, key="once")
     assert me == await ada.ask(CONTINUE, visit=visit, key="once") == await ada.ask(CONTINUE, visit=visit)
     assert await page.ask(DRAW) == {"code": "NOT_SIGNED_IN", "message": "Sign in to go on."}
-    assert await page.code(CAST, token=drawn_before) == "TOKEN_SPENT"
+    assert await page.code(CAST, token=drawn_before) == "NOT_SIGNED_IN"
+    assert await ada.code(CAST, token=drawn_by_ada) == "TOKEN_EXPIRED"
     assert (await ada.ask(PROGRESS))["progress"] == {"seen": 2, "remaining": 4}
     seen += [await vote(ada) for _ in range(4)]
     assert (set(seen), len(seen)) == (PAIRS, 6)

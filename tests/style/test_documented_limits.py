@@ -12,6 +12,7 @@ from datastore.people import identities
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
+from datastore.voting import editing, pair_walk
 from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
 from resolvers.members import sessions
@@ -20,7 +21,7 @@ from resolvers.pickem import rules
 from resolvers.pickem import rules as card_rules
 from resolvers.requests.context import CHANGE_RATE
 from resolvers.vocabulary import quizzes, subscriptions, texts
-from resolvers.voting import boards, continuing
+from resolvers.voting import ballots, boards, continuing
 from resolvers.whole import exporting, importing, trials
 from schema import schema
 from schema.framework.declarations import COMPLEXITY, READ, declared_of
@@ -110,6 +111,8 @@ FIGURES = {
         texts.LONGEST_NAME,
     ],
     "letters of a contender's name; of its description": [boards.LONGEST_NAME, boards.LONGEST_DESCRIPTION],
+    "for the pairs that a voter has passed while contenders were retired: restorations since their last draw; votes in "
+    "their cycle; bytes": [editing._MAX_LATEST_RESTORED, ballots._MOST_VOTES, pair_walk.MAX_MISSED_BYTES],
     "matches of an event; teams of a match; members of a team": [
         card_rules.MOST_MATCHES,
         card_rules.MOST_TEAMS,
