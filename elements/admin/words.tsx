@@ -22,13 +22,8 @@ type Texts = {
 /** The word that is being changed, and the row in which it is: of a day, or of the list's words. */
 type Edited = { word: Word; row: string; draft: Draft<Texts> };
 
-const HAN = /\p{Script=Han}/u;
-
-/** Whether it has two spellings and pinyin. The service does not say so of one that has neither. */
-const isChinese = ({ term, traditional, pinyin, reading }: Word) => Boolean(traditional || pinyin || (HAN.test(term) && !reading));
-
 const texts = (word: Word): Texts => ({
-  chinese: isChinese(word), term: word.term, reading: word.reading ?? '', simplified: word.term, traditional: word.traditional ?? '',
+  chinese: word.chinese, term: word.term, reading: word.reading ?? '', simplified: word.term, traditional: word.traditional ?? '',
   pinyin: word.pinyin ?? '', definition: word.definition, example: word.example ?? '', audioUrl: word.audioUrl ?? '',
 });
 
@@ -70,7 +65,7 @@ export class Words implements Area {
 
   /** A word to be written as the list's others are. */
   private emptyWord() {
-    const chinese = Boolean(this.words.nodes?.some(isChinese));
+    const chinese = Boolean(this.words.nodes?.some(({ chinese }) => chinese));
     const empty = { term: '', reading: '', simplified: '', traditional: '', pinyin: '', definition: '', example: '', audioUrl: '' };
     return new Draft<Texts>(this.page, 'new-word', { chinese, ...empty });
   }

@@ -63,6 +63,10 @@ class Policy:
         """Whether a page of this origin may use the service at its own origin."""
         return origin in self.page_origins or self.is_own(origin, own_origin)
 
+    def gives_roles(self, origin: str | None) -> bool:
+        """Whether a session that counts on this origin's pages, or not on one alone, has its member's roles."""
+        return origin is None or origin in self.role_origins
+
     def is_own(self, origin: str, own_origin: str) -> bool:
         """Whether an origin is the service's own: the one that a request is addressed to, or the public one."""
         return origin != "" and origin.lower() in (own_origin, self.public_origin)
