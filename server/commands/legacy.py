@@ -365,7 +365,7 @@ class Migration:
         wanted = [user for user in set(users.values()) if user is not None]
         known = await profile_store.read_profiles(self._table, wanted, consistent=True)
         for email, user in users.items():
-            self._members[email] = [user] if user in known else []
+            self._members[email] = [] if user is None or user not in known else [user]
         async for _, profile in profile_store.listed_profiles(self._table):
             if profile.email and comparable_address(profile.email) not in users:
                 self._add_member(profile.email, profile.user)
