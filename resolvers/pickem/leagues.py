@@ -9,16 +9,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
-from datastore.dynamo import Page, Window, optimistic
+from datastore.dynamo import Page, Rate, Window, optimistic
+from datastore.people.address_use import AddressUse, reserve
 from datastore.people.profiles import Profile
 from datastore.pickem import leagues
 from datastore.pickem.leagues import Entry, League, LeagueMember, MemberLeagues, Membership
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, RateLimited
 from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules, visibility
 from resolvers.pickem.cache import is_league_id, league_cache, league_id
-from resolvers.pickem.rules import admit_attempt, new_code, parse_code
+from resolvers.pickem.rules import new_code, parse_code
+from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import Context, NodeOf, UserId
 from resolvers.values.node_ids import node_id
 from resolvers.values.texts import parse_line
@@ -28,6 +30,9 @@ from resolvers.values.texts import parse_line
 A = TypeVar("A")
 LeagueId = Annotated[str, NodeOf("League")]
 LONGEST_NAME = 80
+_KIND = "CODES"
+PER_MEMBER = Rate(30, 3600)
+PER_ADDRESS = Rate(1000, 3600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,30 @@ async def _league_of_code(ctx: Context, text: str) -> visibility.LeagueView | No
     coded = await leagues.read_league_of_code(ctx.table, code) if code else None
     found = await visibility.load_league(ctx, coded) if coded else None
     return found if found is not None and found.code == code else None
+
+
+async def admit_attempt(ctx: Context) -> None:
+    """Count the use of a code; RateLimited if the member or their network address has used too many.
+
+    In this order: what a member is refused does not count for the address, which others have too.
+    """
+    seal, member = ctx.services.seal, ctx.member()
+    subjects = [(seal.keyed_hash("member's codes", member.id.encode()).hex(), PER_MEMBER)]
+    if ctx.address:
+        subjects.append((address_hash(seal, ctx.address), PER_ADDRESS))
+    for subject, rate in subjects:
+        await _admit(ctx, subject, rate)
+
+
+async def _admit(ctx: Context, subject: str, rate: Rate) -> None:
+    period, elapsed = divmod(ctx.now().timestamp(), rate.seconds)
+    use = AddressUse(subject, _KIND, int(period), ttl=(int(period) + 2) * rate.seconds)
+    admitted, _ = await reserve(ctx.table, use, 1, rate.limit)
+    if not admitted:
+        raise RateLimited(
+            "Too many codes were tried. Ask a captain of the league for its code, and try again later.",
+            retry_after=float(rate.seconds - int(elapsed)),
+        )
 
 
 @batched
