@@ -1,6 +1,6 @@
 """The rules of the game: what a prediction is worth, and what clients may send.
 
-The functions are pure, but for the one that looks for the worst guess of an event.
+The functions are pure, but for the one that draws the code of a league.
 
 Ranks are shared by equal points. Among equals, tie-breaks decide who is listed first: an event asks for a number,
 predictions guess it, and the nearest guess comes first. Within an event the order is: points, nearest guess (over or
@@ -20,9 +20,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from datastore.dynamo import Table
 from datastore.pickem.events import THOUSAND, Event, Match, MatchOutcome, Result, Team, TieBreak
-from datastore.pickem.predictions import Prediction, predictions_to_score
+from datastore.pickem.predictions import Prediction
 from datastore.refusals import InvalidInput
 from datastore.values.folding import in_form, is_stream_safe
 from resolvers.requests.context import Unset, parse_given
@@ -63,8 +62,6 @@ def parse_code(text: str) -> str | None:
 LONGEST_QUESTION = 200
 LONGEST_UNIT = 40
 LARGEST = 1_000_000
-PREDICTIONS_AT_ONCE = 100
-"""Enough to keep an engine busy, few enough to use little memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +111,7 @@ def guess_of(event: Event, prediction: Prediction) -> int | None:
     return prediction.guess if is_asked else None
 
 
-def _distance(event: Event, prediction: Prediction) -> int | None:
+def distance(event: Event, prediction: Prediction) -> int | None:
     """The distance between guess and answer; None if one of them is missing."""
     answer, guess = event.tie_break.thousandths if event.tie_break else None, guess_of(event, prediction)
     return None if answer is None or guess is None else abs(guess - answer)
@@ -122,17 +119,8 @@ def _distance(event: Event, prediction: Prediction) -> int | None:
 
 def closeness(event: Event, worst: int, prediction: Prediction) -> int:
     """How much nearer the guess is than the worst one."""
-    distance = _distance(event, prediction)
-    return 0 if distance is None else worst - distance
-
-
-async def worst_distance(table: Table, event: Event) -> int:
-    """The distance of the worst guess of a locked event: one pass over its predictions if there is an answer."""
-    worst = 0
-    if event.tie_break is not None and event.tie_break.thousandths is not None:
-        async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
-            worst = max(worst, *(_distance(event, prediction) or 0 for prediction in predictions))
-    return worst
+    own = distance(event, prediction)
+    return 0 if own is None else worst - own
 
 
 # ── teams and scores ──
