@@ -179,6 +179,7 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
     ctx.count_change("leagues")
     if (league is None) == (code is None):
         raise InvalidInput("Join a league by its id or by its code.", path=("input", "league"))
+    by_code = None if code is None else await _league_of_code(ctx, code)
 
     async def join(own: MemberLeagues) -> Joined:
         found = await _load_to_join(ctx, league) if league is not None else by_code
@@ -193,7 +194,6 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
             await leagues.join_league(ctx.table, found, place, own, ctx.unit, answer)
         return answer
 
-    by_code = None if code is None else await _league_of_code(ctx, code)
     return await _with_own_leagues(ctx, join)
 
 
@@ -235,6 +235,7 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
 
 async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId) -> visibility.ShownLeague:
     """Turn away somebody who is waiting, or take a member out. Captains stay until they leave."""
+    ctx.count_change("leagues")
 
     async def remove(found: tuple[visibility.LeagueView, LeagueMember]) -> visibility.ShownLeague:
         current, captain = found
@@ -248,7 +249,6 @@ async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId)
         await leagues.remove(ctx.table, captain, place, own, ctx.unit, answer)
         return answer
 
-    ctx.count_change("leagues")
     return await optimistic(lambda: _load_as_captain(ctx, league), remove)
 
 
@@ -290,6 +290,7 @@ async def _load_as_captain(ctx: Context, key: str) -> tuple[visibility.LeagueVie
 
 async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> visibility.ShownLeague:
     """Give the league another code. The old one admits nobody from then on."""
+    ctx.count_change("leagues")
 
     async def rotate(found: tuple[visibility.LeagueView, LeagueMember]) -> visibility.ShownLeague:
         current, captain = found
@@ -299,7 +300,6 @@ async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> visibility
         await leagues.rotate_code(ctx.table, captain, current, after, ctx.unit, visibility.show_to_everybody(current))
         return visibility.show_to_everybody(current)
 
-    ctx.count_change("leagues")
     return await optimistic(lambda: _load_as_captain(ctx, league), rotate)
 
 
