@@ -67,7 +67,7 @@ async def sign_in(
     signed_in = await signing_in.begin(ctx, member, proof)
     await go_on(ctx.services, visitor, signed_in.user.user)
     if proof.email is not None:
-        await unless_failed(claim_address(ctx, proof.email), _NOT_CLAIMED, _log, Refusal)
+        await unless_failed(claim_address(ctx.services, signed_in.user.user, proof.email), _NOT_CLAIMED, _log, Refusal)
     return signed_in
 
 
@@ -181,7 +181,7 @@ async def sign_in_by_provider(
     begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER, at)
     await go_on(services, visitor, member.user)
     if verified is not None:
-        claiming = claim_address(Context(services, Viewer(member.user, Kind.MEMBER)), verified)
+        claiming = claim_address(services, member.user, verified)
         await unless_failed(claiming, _NOT_CLAIMED, _log, Refusal)
     return begun
 
