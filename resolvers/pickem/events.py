@@ -214,13 +214,16 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
     return await change_event(ctx, event, change)
 
 
-async def change_event(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
-    """Change the current event, and again from the newer one whenever another change came first."""
+async def change_event(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], field: str = "event") -> A:
+    """Change the current event, and again from the newer one whenever another change came first.
+
+    `field` of the input names the event.
+    """
 
     async def read() -> Event:
         event = await load_locked_if_due(ctx.services, event_id)
         if event is None:
-            raise NotFound(path=("input", *(path or ("event",))))
+            raise NotFound(path=("input", field))
         return event
 
     return await optimistic(read, change)

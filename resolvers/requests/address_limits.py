@@ -38,11 +38,11 @@ CODES = (("CODES-ASKER", "5/day"), ("CODES-HOUR", "5/hour"), ("CODES-DAY", "20/d
 In this order: what one limit refuses does not count towards the next, so no network uses up what is others'.
 """
 
-_MAX_WAITING = 64
+_MOST_WAITING = 64
 """Requests of one address that wait for the next part, for at most a second; any more are refused."""
 
 _MOST_KEPT = 20_000
-_MAX_VISITORS = 50_000
+_MOST_VISITORS = 50_000
 _KEPT_PERIODS = 3
 """A period's item is read until the next period ends."""
 
@@ -106,7 +106,7 @@ class AddressLimits:
         """Seconds between two writes about an address and a limit."""
         self._services = services
         self._reserved: BoundedDict[tuple[str, str], _Reserved] = BoundedDict(_MOST_KEPT)
-        self._visitors: BoundedDict[str, None] = BoundedDict(_MAX_VISITORS)
+        self._visitors: BoundedDict[str, None] = BoundedDict(_MOST_VISITORS)
         self._admissions: SingleFlight[str, None] = SingleFlight(shared_context)
 
     async def admit_vote(self, ctx: Context) -> None:
@@ -156,7 +156,7 @@ class AddressLimits:
         reserved = self._reserved[key] = self._reserved.get(key) or _Reserved()
         while not reserved.take(self._period(rate)[0]):
             wait = reserved.refused_until - asyncio.get_running_loop().time()
-            if wait > 0 or reserved.waiting >= _MAX_WAITING:
+            if wait > 0 or reserved.waiting >= _MOST_WAITING:
                 raise RateLimited(retry_after=ceil(max(wait, self.interval) * 10) / 10)
             await self._wait_for_more(reserved, rate, key)
 

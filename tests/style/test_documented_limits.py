@@ -17,7 +17,7 @@ from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
 from resolvers.members import sessions
 from resolvers.people import confirmations
-from resolvers.pickem import rules
+from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem import rules as card_rules
 from resolvers.requests.context import CHANGE_RATE
 from resolvers.vocabulary import quizzes, subscriptions, texts
@@ -61,7 +61,10 @@ FIGURES = {
     "frames of one message on a WebSocket, which all come within `RINGSIDE_BODY_TIMEOUT`": [protocol.MOST_FRAMES],
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
-    "league codes tried, per member; per address": [rules.PER_MEMBER.limit, rules.PER_ADDRESS.limit],
+    "league codes tried, per member; per address": [
+        league_resolvers.PER_MEMBER.limit,
+        league_resolvers.PER_ADDRESS.limit,
+    ],
     "sign-ins at the provider per address and process": [parse_rate(sign_in.PER_ADDRESS).limit],
     "quizzes that one member starts, per process": [parse_rate(quizzes.START_RATE).limit],
     "comments per guest and process, whatever that setting says: posting and editing each": [
