@@ -192,7 +192,7 @@ async def count_queue(table: Table, status: Status, *, since: datetime | None = 
         held = records.POINTER.on("gsi2", held=status).between(None if since is None else first_id(since), None)
         return len((await table.query(held, limit=MOST_COUNTED + 1)).records)
     count = 0
-    async for some in batches(table.iterate(records.REPORTS.on("gsi1")), _AT_ONCE):
+    async for some in batches(table.iterate(records.REPORTS.on("gsi1"), at_once=1000), _AT_ONCE):
         places = [records.published_place(one.product, one.ulid, reply=one.reply) for one in some]
         count += sum(not comment.removed for comment in await table.find_many(places))
         if count > MOST_COUNTED:

@@ -306,7 +306,7 @@ async def every_event(table: Table) -> list[Event]:
 async def read_entries(table: Table, season: str | None = None) -> list[SeasonEntry]:
     """The events of one season or of all, in the order of the seasons' names; consistent."""
     partition = SEASON_ENTRY.on() if season is None else SEASON_ENTRY.on(season=season)
-    return [entry async for entry in table.iterate(partition, consistent=True)]
+    return [entry async for entry in table.iterate(partition, consistent=True, at_once=1000)]
 
 
 async def read_matches(table: Table, event: str) -> Mapping[str, Match]:
