@@ -28,7 +28,7 @@
 | it ends                                | Put of the event (version)                                 | 1           |
 | 25 scored or unscored predictions      | transaction: predictions and standings (as read)           | 1           |
 | standings of a season                  | gsi2 RANKING#<season>#<shard>, 4 shards merged             | 4 a page    |
-| a count of a season's points           | STANDINGS#<season>#<shard>, 16 shards, consistent          | 1 a 1,000 a shard |
+| a count of a season's points           | STANDINGS#<season>#<shard>, 16 shards, consistent          | 16, 1 a 1,000 |
 | a rank among all                       | STANDINGS#<season> RANKS; its histogram, cached            | 1, then 1   |
 | a member's standings and predictions   | gsi1 USER#<user>                                           | 1 a page    |
 
