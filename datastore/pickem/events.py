@@ -16,7 +16,6 @@ So clocks need not agree: no prediction is accepted after any pick was shown.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -28,7 +27,7 @@ from typing import Any
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork, note_created, read_created
-from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, key_text
+from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, gather_or_cancel, key_text
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
 from datastore.dynamo.writes import ALWAYS, Condition, Put, Write, absent, where
 from datastore.pickem.gates import none_picked, place_gates, raise_gates, raised_gates
@@ -319,7 +318,7 @@ async def read_matches(table: Table, event: str) -> Mapping[str, Match]:
 async def create_event(table: Table, event: Event, matches: Sequence[Match], unit: UnitOfWork) -> None:
     """Create an event, the first matches of its card and its gates. EventChanged if the event exists already."""
     event, numbered = number_matches(event, matches)
-    await asyncio.gather(note_created(table, CREATED_EVENT, event.id, unit.now), place_gates(table, event.id))
+    await gather_or_cancel((note_created(table, CREATED_EVENT, event.id, unit.now), place_gates(table, event.id)))
     more = (season_entry(event), *unit.occurred(Kind.EVENT_CREATED, name_of(event)))
     await _replace(table, event, unit, event, *map(MATCH.put, numbered), *more, when=absent())
 
