@@ -254,9 +254,9 @@ class EventChanged(Stale):
     """The event has changed since the change was decided."""
 
 
-def in_future(name: str, clock: Clock) -> Condition:
-    """The condition that a moment is still ahead, by this process's clock at each attempt."""
-    return Condition(lambda into: f"{into.field(name)} > {into.value(name, clock())}")
+def starts_later(clock: Clock) -> Condition:
+    """The condition that an event has not begun, by this process's clock at each attempt."""
+    return Condition(lambda into: f"{into.field('starts_at')} > {into.value('starts_at', clock())}")
 
 
 # ── reading ──
@@ -355,7 +355,7 @@ async def change_event(
     it was locked, its picks are shown. `answer` does not show them yet, since a repeat may find it before the gates are
     raised.
     """
-    when = where(version=before.version) & (ALWAYS if clock is None else in_future("starts_at", clock))
+    when = where(version=before.version) & (ALWAYS if clock is None else starts_later(clock))
     occurrence = () if kind is None else unit.occurred(kind, name_of(about or after))
     moved = () if after.starts_at == before.starts_at else (season_entry(after),)
     await _replace(table, after, unit, answer, *writes, *moved, *occurrence, when=when)
