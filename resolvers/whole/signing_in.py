@@ -16,7 +16,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.members import sessions as session_store
 from datastore.members import sign_in_codes as code_store
 from datastore.members.sessions import LONGEST, Session, SessionKey
-from datastore.members.sign_in_codes import UsedUp
+from datastore.members.sign_in_codes import ProofWrite
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity, IdentityKey, MemberErased, Proven, SignInMethod, of_address
@@ -219,7 +219,7 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
     return await _with_address(services, await _read(services, await members.make(shown)), proof.email)
 
 
-async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, *proofs: UsedUp) -> Profile:
+async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, *proofs: ProofWrite) -> Profile:
     """The member, who signs in by one thing more and is no guest any longer.
 
     NotSignedIn if their session was ended, or their token's identity removed, of which this process has yet to hear.
