@@ -30,7 +30,7 @@ from itertools import accumulate, pairwise
 
 import orjson
 
-from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, iso, optimistic
+from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, gather_or_cancel, iso, optimistic
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, from_best_first
 from datastore.dynamo.paging import shard_limit
@@ -311,7 +311,7 @@ async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> None:
     left = [one for one in credits_ if not one.is_done]
     standings = await read_standings(table, season, [one.prediction.user for one in left])
     groups = chunks(left, CREDITS_AT_ONCE)
-    await asyncio.gather(*(_credit_together(table, season, group, standings) for group in groups))
+    await gather_or_cancel(_credit_together(table, season, group, standings) for group in groups)
 
 
 async def _credit_together(

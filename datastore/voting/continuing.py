@@ -61,12 +61,8 @@ async def continue_walk(table: Table, visitor: str, member: str, board: str, now
 
 async def voters_of(table: Table, voter: str, board: str) -> list[str]:
     """A voter, and the visitors whose walks over the board they have continued."""
-    return [voter, *[one.visitor for one in await continuations(table, voter, board)]]
-
-
-async def continuations(table: Table, voter: str, board: str) -> list[Continuation]:
-    found = table.iterate(CONTINUATION.on(voter=voter, board=board), consistent=True)
-    return [continuation async for continuation in found]
+    continued = table.iterate(CONTINUATION.on(voter=voter, board=board), consistent=True)
+    return [voter, *[one.visitor async for one in continued]]
 
 
 async def any_has_counted_vote(table: Table, voters: Collection[str], board: str) -> bool:

@@ -16,7 +16,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.members import sessions as session_store
 from datastore.members import sign_in_codes as code_store
 from datastore.members.sessions import LONGEST, Session, SessionKey
-from datastore.members.sign_in_codes import UsedUp
+from datastore.members.sign_in_codes import ProofWrite
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity, IdentityKey, MemberErased, Proven, SignInMethod, of_address
@@ -220,17 +220,17 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
 
 
 async def _add(
-    services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, used_up: UsedUp | None = None
+    services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, proof: ProofWrite | None = None
 ) -> Profile:
     """The member, who signs in by one thing more and is no guest any longer.
 
     NotSignedIn if their session was ended, or their token's identity removed, of which this process has yet to hear.
     """
-    session, proof = member.session, () if used_up is None else (used_up.write,)
+    session, proofs = member.session, () if proof is None else (proof.write,)
     by = None if session is None else session_store.going_on(session.key).write
     try:
         changed = await identity_store.add_identity(
-            services.table, member.id, shown, unit, *proof, by=by, bearer=member.identity
+            services.table, member.id, shown, unit, *proofs, by=by, bearer=member.identity
         )
     finally:
         if session is not None:

@@ -36,9 +36,8 @@ from typing import Any, BinaryIO, Final, cast
 
 import orjson
 
-from datastore.dynamo import Table, declaration
+from datastore.dynamo import BadLine, Table, declaration, parse_line
 from datastore.whole.layout import CURRENT_LAYOUT
-from datastore.whole.table import BadLine, parse_line
 from resolvers.transfer.loop import Advance
 from resolvers.transfer.readers import Row, Unreadable, json_lines
 from server import Failed
