@@ -204,13 +204,14 @@ export class Events implements Area {
 
   private async move(match: Match, to: number) {
     const ids = this.card!.matches.map(({ id }) => id).filter((id) => id !== match.id);
-    if (to < 0 || to > ids.length) return;
     ids.splice(to, 0, match.id);
     const { id, revision } = this.card!;
-    if (await this.act(REORDER_MATCHES, { event: id, matches: ids, revision })) {
-      this.page.say(this.page.t('moved', { name: match.name, n: to + 1 }));
-      await this.page.focus(`#match-${to}`);
-    }
+    if (!(await this.act(REORDER_MATCHES, { event: id, matches: ids, revision }))) return;
+    // The service keeps the pre-show first, wherever a match was put.
+    const place = this.card!.matches.findIndex((one) => one.id === match.id);
+    if (place < 0) return;
+    this.page.say(this.page.t('moved', { name: match.name, n: place + 1 }));
+    await this.page.focus(`#match-${place}`);
   }
 
   private async edit(match: Match) {
@@ -361,6 +362,11 @@ export class Events implements Area {
   private row(match: Match, place: number, isOpen: boolean) {
     const { page } = this;
     const named = () => <span class="hidden"> {match.name}</span>;
+    /** Past its neighbour there: not over an end of the card, nor between the pre-show and what follows it. */
+    const passing = (to: number) => {
+      const can = this.card!.matches[to]?.preshow === match.preshow;
+      return { 'aria-disabled': !can && 'true', onclick: () => can && this.move(match, to) };
+    };
     return (
       <li key={match.id} class="match" draggable="true" ondragstart={() => { this.dragged = match.id; }}
         ondragover={(event: Event) => event.preventDefault()}
@@ -369,8 +375,8 @@ export class Events implements Area {
         <div class="row end">
           {this.result(match)}
           {isOpen && <button id={`edit-match-${place}`} type="button" onclick={() => this.edit(match)}>{page.t('edit')}{named()}</button>}
-          <button id={`match-${place}`} type="button" onclick={() => this.move(match, place - 1)}>{page.t('up')}{named()}</button>
-          <button type="button" onclick={() => this.move(match, place + 1)}>{page.t('down')}{named()}</button>
+          <button id={`match-${place}`} type="button" {...passing(place - 1)}>{page.t('up')}{named()}</button>
+          <button type="button" {...passing(place + 1)}>{page.t('down')}{named()}</button>
           <button type="button" class="plain" aria-describedby={isOpen && 'removing'} onclick={once(() => this.remove(match, place))}>{page.t('remove')}{named()}</button>
         </div>
       </li>

@@ -156,6 +156,24 @@ async def test_a_match_is_removed_by_the_keyboard_which_keeps_its_place(visited:
     await expect(page.page.get_by_role("heading", name="Quiet night")).to_be_focused()
 
 
+async def test_a_match_stays_on_its_side_of_the_pre_show_s_end(visited: Visited, browser: Browser) -> None:
+    """Its buttons lead no further, and the page says where it stands if it was dragged beyond."""
+    event = new_event(visited, "Edged night", "First", "Second")
+    sides = [{"members": ["Ada"]}, {"members": ["Bo"]}]
+    visited.edit(ADD_MATCH, event=event, name="Early", teams=sides, points=1, preshow=True)
+    page = (await opened(visited, browser, "editor", "#/events", viewport={"width": 1280, "height": 2000})).page
+    await page.get_by_role("button", name="Edged night").click()
+    for name in ("Up Early", "Down Early", "Up First", "Down Second"):
+        await expect(page.get_by_role("button", name=name)).to_be_disabled()
+    matches = page.locator("li.match")
+    await matches.nth(2).locator("p").drag_to(matches.nth(0).locator("p"))
+    await expect(page.get_by_role("status")).to_have_text("Second is number 2 now.")
+    up = page.get_by_role("button", name="Up Second")
+    await expect(up).to_be_focused()
+    await up.press("Enter")
+    await expect(matches.locator("strong")).to_have_text(["Early", "Second", "First"])
+
+
 async def test_a_match_is_corrected_beside_somebody_else_and_keeps_its_picks(
     visited: Visited, browser: Browser
 ) -> None:
