@@ -14,7 +14,9 @@ import { Pages } from './pages';
 
 type Card = NonNullable<EventCardData['event']>;
 type Match = Card['matches'][number];
-type Settings = { name: string; startsAt: string; place: string; question: string; unit: string; cancelled: boolean };
+type Settings = {
+  name: string; startsAt: string; description: string; place: string; imageUrl: string; question: string; unit: string; cancelled: boolean;
+};
 
 type Texts = { name: string; points: string; teams: string; championships: string; preshow: boolean };
 /** The match that is being changed, and the event that it is of. */
@@ -93,8 +95,9 @@ export class Events implements Area {
   private async read(id: string) {
     const data = await this.page.insist(() => ask(EVENT_CARD, { event: id }));
     if (!data?.event || this.wanted !== id) return;
-    const { name, startsAt, place, state, tieBreak } = data.event;
-    const values = { name, startsAt: local(startsAt), place: place ?? '', question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
+    const { name, startsAt, description, place, imageUrl, state, tieBreak } = data.event;
+    const details = { description: description ?? '', place: place ?? '', imageUrl: imageUrl ?? '' };
+    const values = { name, startsAt: local(startsAt), ...details, question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
     const answer = { answer: String(tieBreak?.answer ?? '') };
     if (this.card?.id === id) {
       this.settings!.follow(values);
@@ -120,8 +123,8 @@ export class Events implements Area {
   private async save(event: Event) {
     event.preventDefault();
     const card = this.card!;
-    const { name, startsAt, place, question, unit, cancelled } = this.settings!.values;
-    const changed: Record<string, unknown> = { name, place: place || null, cancelled };
+    const { name, startsAt, description, place, imageUrl, question, unit, cancelled } = this.settings!.values;
+    const changed: Record<string, unknown> = { name, description: description || null, place: place || null, imageUrl: imageUrl || null, cancelled };
     if (startsAt !== local(card.startsAt)) changed.startsAt = moment(startsAt);
     if (question !== (card.tieBreak?.question ?? '') || unit !== (card.tieBreak?.unit ?? '')) changed.tieBreak = question ? { question, unit: unit || null } : null;
     const answer = await this.settings!.send(UPDATE_EVENT, { event: card.id, ...changed, revision: card.revision }, () => this.read(card.id));
@@ -319,7 +322,9 @@ export class Events implements Area {
           <form class="stack" onsubmit={(event: Event) => this.save(event)}>
             {draft.field('name', page.t('name'), { required: true })}
             {draft.field('startsAt', page.t('startsAt'), { type: 'datetime-local', required: true })}
+            {draft.field('description', page.t('description'), { tag: 'textarea', rows: 2, dir: 'auto' })}
             {draft.field('place', page.t('place'))}
+            {draft.field('imageUrl', page.t('imageUrl'), { type: 'url' })}
             <div class="row end">{draft.field('question', page.t('tieBreak'), { hint: page.t('tieBreakHint') })}{draft.field('unit', page.t('unit'))}</div>
             {draft.field('cancelled', page.t('cancelEvent'), { type: 'checkbox' })}
             <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
