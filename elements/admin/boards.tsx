@@ -5,7 +5,7 @@ import { newKey } from '../base/part';
 import { ask } from '../service';
 import {
   ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, ONE_CONTENDER, type OneContenderData,
-  RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, UPDATE_CONTENDER, VOID_VOTERS,
+  RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, UPDATE_CONTENDER, VOID_VOTER, VOID_VOTERS,
 } from '../generated/admin';
 import { type Area, type Page, ended, local, moment, once } from './area';
 import { Draft } from './draft';
@@ -63,6 +63,7 @@ export class Boards implements Area {
   private contender: Draft<Texts>;
   private picture: Picture<Texts>;
   private edited: Edited | null = null;
+  private voter: Draft<{ voter: string; sameAddress: boolean }>;
   private suspects: Pages<Suspect> | null = null;
   /** What was said with the suspects of all that the search has found. */
   private search: Search | null = null;
@@ -80,6 +81,7 @@ export class Boards implements Area {
     this.fresh = new Draft(page, 'new-board', { title: '', slug: '' });
     this.contender = this.emptyContender();
     this.picture = new Picture(page, this.contender);
+    this.voter = new Draft(page, 'void', { voter: '', sameAddress: false });
   }
 
   open() {
@@ -274,6 +276,19 @@ export class Boards implements Area {
       if (!(await this.job(VOID_VOTERS, { board: slug, voters: voters.slice(first, first + AT_ONCE) }, begun))) break;
     }
     this.isVoiding = false;
+    await this.reread(slug);
+  }
+
+  /** One voter whom no search has found. */
+  private async voidOne(event: Event) {
+    event.preventDefault();
+    const { slug } = this.board!;
+    const { voter, sameAddress } = this.voter.values;
+    const answer = await this.voter.send(VOID_VOTER, { board: slug, voter: voter.trim(), sameAddress });
+    if (!answer) return;
+    this.voter.clear();
+    if (!answer.job) this.page.say(this.page.t('votesVoided', { n: answer.votesRemoved }));
+    else await ended(this.page, answer.job.id);
     await this.reread(slug);
   }
 
@@ -472,6 +487,11 @@ export class Boards implements Area {
           {!this.isVoiding && this.voidedOn(this.board!.slug).length > 0 && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
         </div>
         {search && (search.computedAt ? this.lastSearch(search) : <p>{page.t('noSearch')}</p>)}
+        <form class="stack" onsubmit={(event: Event) => this.voidOne(event)}>
+          {this.voter.field('voter', page.t('voterId'), { required: true, hint: page.t('voterIdHint') })}
+          {this.voter.field('sameAddress', page.t('sameAddress'), { type: 'checkbox' })}
+          <div class="row"><button type="submit">{page.t('voidVoter')}</button></div>
+        </form>
       </section>
     );
   }

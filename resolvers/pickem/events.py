@@ -340,7 +340,11 @@ async def reorder_matches(
             raise InvalidInput(
                 f"Name each of the card's {len(before.card)} matches exactly once.", path=("input", "matches")
             )
-        after = before.changed(card=_preshow_first(tuple(ids), await pickem_cache(ctx).card(before)))
+        card = _preshow_first(tuple(ids), await pickem_cache(ctx).card(before))
+        if card == before.card:
+            await ctx.unit.store_receipt(ctx.table, before)
+            return before
+        after = before.changed(card=card)
         await event_store.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock)
         return after
 
