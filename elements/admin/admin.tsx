@@ -517,13 +517,16 @@ class Admin extends Part<AdminViewerData> {
   private before(place: string) {
     return (
       <section class={place} tabindex={this.history ? 0 : undefined}>
-        {this.history && <h2>{this.t('history', { name: this.history.name })}</h2>}
+        {this.history && <h2>{this.t('history', { name: this.marked(this.history) })}</h2>}
         {this.history?.comments.nodes.map(({ id, body, createdAt, status }) => (
           <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" dir="auto">{body}</p></div>
         ))}
       </section>
     );
   }
+
+  /** A name within a text; that of a guest may be anybody's. */
+  private marked = ({ name, isGuest }: { name: string; isGuest: boolean }) => (isGuest ? `${name} (${this.t('guest')})` : name);
 
   private comment({ id, author, product, createdAt, body, title, status, heldBy, thread, inReplyTo, reportReasons }: Comment, place: number) {
     // What is pressed stays where it is until it is released: then its click is about the comment.
@@ -532,7 +535,7 @@ class Admin extends Part<AdminViewerData> {
       <article key={id} id={`comment-${place}`} class={id === this.current ? 'current' : ''} tabindex="-1" aria-current={id === this.current && 'true'} onclick={() => this.go(id)} onfocus={focused}>
         <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onfocus={focused} onchange={() => this.choose(id)} />{this.t('choose')}<span class="hidden"> {author.name}</span></label>
         <p><strong dir="auto">{author.name}</strong> {author.isGuest && this.t('guest')} <span class="soft">{product} · {this.date(createdAt)} · {this.t(status)}</span></p>
-        {thread && <p class="soft" dir="auto">{inReplyTo && !inReplyTo.removed ? this.t('replyTo', { name: inReplyTo.author.name, text: inReplyTo.body.slice(0, 200) }) : this.t('replyToGone')}</p>}
+        {thread && <p class="soft" dir="auto">{inReplyTo && !inReplyTo.removed ? this.t('replyTo', { name: this.marked(inReplyTo.author), text: inReplyTo.body.slice(0, 200) }) : this.t('replyToGone')}</p>}
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}
         {title && <p dir="auto"><strong>{title}</strong></p>}

@@ -194,7 +194,7 @@ export class Rules implements Area {
         {held.slice(0, SHOWN).map(({ heldBy, comment }) => (
           <article key={comment.id}>
             <p class="error">{page.t('heldBy', { rule: heldBy })}</p>
-            <p class="soft"><span dir="auto">{comment.author.name}</span> · {page.date(comment.createdAt)}</p>
+            <p class="soft"><span dir="auto">{comment.author.name}</span> {comment.author.isGuest && page.t('guest')} · {page.date(comment.createdAt)}</p>
             <p class="body" dir="auto">{comment.body}</p>
           </article>
         ))}
