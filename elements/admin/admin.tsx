@@ -13,7 +13,7 @@ import { Events } from './events';
 import { Imports } from './imports';
 import { Journal } from './journal';
 import { Members } from './members';
-import { Pages } from './pages';
+import { Pages, whole } from './pages';
 import { Rules } from './rules';
 import { ServiceState } from './service-state';
 import { Webhooks } from './webhooks';
@@ -49,7 +49,7 @@ const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toI
 class Admin extends Part<AdminViewerData> {
   protected override ahead = 0; // the documents ask for no clock
   private viewer: AdminViewerData['viewer'] | undefined;
-  private days: ActivityData['activity'] | null = null;
+  private days: Pages<ActivityData['activity'][number]>;
   private shown: Pages<Comment> | null = null;
   /** The id of the comment that the keys are about. If it is not among those that are shown, they are about none. */
   private current: string | null = null;
@@ -71,6 +71,7 @@ class Admin extends Part<AdminViewerData> {
 
   constructor(host: HTMLElement, translated: any) {
     super(host, service as any, translated, 'admin', english, css);
+    this.days = new Pages(this, 'day', () => service.ask(ACTIVITY, { from: dayBefore(DAYS - 1), to: dayBefore(0) }).then((data) => whole(data.activity)));
     this.until(on(window, 'hashchange', () => this.enter()));
     this.until(on(window, 'keydown', (event) => this.press(event)));
     this.until(on(window, 'focus', () => void this.lookForSession()));
@@ -254,11 +255,10 @@ class Admin extends Part<AdminViewerData> {
   private async open(first: Comment[] = []) {
     const { place } = this;
     const read = this.find('article:focus-within');
-    this.shown = this.days = this.history = null;
+    this.shown = this.history = null;
     this.render();
     if (place === 'overview') {
-      const data = await this.insist(() => service.ask(ACTIVITY, { from: dayBefore(DAYS - 1), to: dayBefore(0) }));
-      if (data && place === this.place) this.days = data.activity;
+      await this.days.open();
     } else if (place && this.others[place]) {
       await this.others[place].open();
     } else if (place) {
@@ -469,11 +469,11 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private overview() {
-    const days = this.days ?? [];
+    const days = this.days.nodes;
     return (
       <div class="stack">
         <h2>{this.t('overview')}</h2>
-        {MEASURES.map((measure) => {
+        {!days ? this.days.waiting() : MEASURES.map((measure) => {
           const most = Math.max(1, ...days.map((day) => day[measure]));
           const label = this.t('total', { name: this.t(measure), n: days.reduce((sum, day) => sum + day[measure], 0) });
           return (
@@ -485,7 +485,27 @@ class Admin extends Part<AdminViewerData> {
             </figure>
           );
         })}
+        {days && this.byDay(days)}
       </div>
+    );
+  }
+
+  /** The figures that the plots show, for who cannot see these or wants to know one. */
+  private byDay(days: ActivityData['activity']) {
+    return (
+      <details>
+        <summary>{this.t('byDay')}</summary>
+        <div class="scroll" tabindex="0" role="region" aria-label={this.t('byDay')}>
+          <table>
+            <thead><tr>{['day', ...MEASURES].map((name) => <th scope="col">{this.t(name)}</th>)}</tr></thead>
+            <tbody>
+              {days.map((day) => (
+                <tr><th scope="row">{this.date(day.day, { dateStyle: 'medium', timeZone: 'UTC' })}</th>{MEASURES.map((measure) => <td>{this.number(day[measure])}</td>)}</tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
     );
   }
 

@@ -85,14 +85,16 @@ async def test_a_role_that_is_taken_away_is_said_and_nothing_typed_is_lost(
 
 
 async def test_an_area_whose_reading_is_refused_does_not_go_on_waiting(visited: Visited, browser: Browser) -> None:
-    page = await opened(visited, browser, "moderator", "#/comments/held")
+    """Nor does it show that nothing happened."""
+    page = await opened(visited, browser, "admin", "#/comments/held")
     await expect(page.page.get_by_role("heading", name="Held and reported")).to_be_visible()
     await take_role_away(visited, page)
-    for area in ("Journal", "Latest"):
+    for area in ("Journal", "Latest", "Overview", "Rules", "Webhooks", "Service"):
         await page.page.get_by_role("link", name=area).click()
         await expect(page.page.get_by_role("heading", name=area)).to_be_visible()
         await expect(page.page.get_by_role("status")).to_contain_text(GONE)
         await expect(page.page.get_by_text("Loading…")).to_have_count(0)
+        await expect(page.page.get_by_text("in 30 days")).to_have_count(0)
 
 
 async def test_a_network_that_drops_in_a_saving_loses_nothing(visited: Visited, browser: Browser) -> None:
