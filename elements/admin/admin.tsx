@@ -322,6 +322,7 @@ class Admin extends Part<AdminViewerData> {
       return null;
     }
     this.isStale = answer.refused.length > 0;
+    await this.further?.refusal(this, ...answer.refused);
     if (!this.isStale && note === this.remark.values.note.trim()) this.remark.values.note = '';
     const refused = new Set(answer.refused.map(({ message }: { message: string }) => message));
     this.say(`${this.t('decided', { n: answer.comments.length })} ${[...refused].join(' ')}`);
@@ -566,6 +567,20 @@ class Admin extends Part<AdminViewerData> {
   }
 }
 
+/** Those that say in English alone what exactly is wrong: that stays behind the text of the page's language. */
+const EXACT = ['INVALID_INPUT', 'CONFLICT'];
+
+/** Puts refusals into the page's language, as the elements do. What cannot be reached loads no texts either. */
+async function refusal(part: Part<any>, ...fields: any[]) {
+  const refused: Refused[] = fields.filter((field) => field?.code && field.code !== 'OFFLINE');
+  if (!refused.length) return;
+  const english = refused.map(({ message }) => message);
+  await import('../refusals').then((module) => module.default(part, refused)).catch(() => {});
+  for (const [place, each] of refused.entries()) {
+    if (EXACT.includes(each.code) && each.message !== english[place]) each.message += ` \u2068${english[place]}\u2069`;
+  }
+}
+
 const TEXTS: Record<string, () => Promise<any[]>> = {
   de: () => Promise.all([import('translated:admin/texts/de'), import('translated:texts/de')]),
   es: () => Promise.all([import('translated:admin/texts/es'), import('translated:texts/es')]),
@@ -582,7 +597,7 @@ customElements.define(
       const first = service.ask(ADMIN_VIEWER, {});
       first.catch(() => {}); // the part looks at it
       const loaded = await TEXTS[language]?.();
-      const translated = loaded && { language, admin: loaded[0].default, common: loaded[1].default.common };
+      const translated = loaded && { language, admin: loaded[0].default, common: loaded[1].default.common, further: { refusal } };
       void new Admin(this, translated).start(first, [ADMIN_VIEWER, {}]);
     }
   },
