@@ -1,6 +1,6 @@
 // <ringside-admin>: the pages for members with a role. The address's fragment says which: #/overview, #/comments/held.
 
-import { Fragment, h } from '../base/dom';
+import { h } from '../base/dom';
 import { Part, newKey, on, pause } from '../base/part';
 import * as service from '../service';
 import type { Doc, Refused } from '../service';
@@ -13,7 +13,7 @@ import { Events } from './events';
 import { Imports } from './imports';
 import { Journal } from './journal';
 import { Members } from './members';
-import { Pages } from './pages';
+import { Pages, whole } from './pages';
 import { Rules } from './rules';
 import { ServiceState } from './service-state';
 import { Webhooks } from './webhooks';
@@ -49,7 +49,7 @@ const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toI
 class Admin extends Part<AdminViewerData> {
   protected override ahead = 0; // the documents ask for no clock
   private viewer: AdminViewerData['viewer'] | undefined;
-  private days: ActivityData['activity'] | null = null;
+  private days: Pages<ActivityData['activity'][number]>;
   private shown: Pages<Comment> | null = null;
   /** The id of the comment that the keys are about. If it is not among those that are shown, they are about none. */
   private current: string | null = null;
@@ -73,6 +73,7 @@ class Admin extends Part<AdminViewerData> {
 
   constructor(host: HTMLElement, translated: any) {
     super(host, service as any, translated, 'admin', english, css);
+    this.days = new Pages(this, 'day', () => service.ask(ACTIVITY, { from: dayBefore(DAYS - 1), to: dayBefore(0) }).then((data) => whole(data.activity)));
     this.until(on(window, 'hashchange', () => this.enter()));
     this.until(on(window, 'keydown', (event) => this.press(event)));
     this.until(on(window, 'focus', () => void this.lookForSession()));
@@ -256,11 +257,10 @@ class Admin extends Part<AdminViewerData> {
   private async open(first: Comment[] = []) {
     const { place } = this;
     const read = this.find('article:focus-within');
-    this.shown = this.days = this.history = null;
+    this.shown = this.history = null;
     this.render();
     if (place === 'overview') {
-      const data = await this.insist(() => service.ask(ACTIVITY, { from: dayBefore(DAYS - 1), to: dayBefore(0) }));
-      if (data && place === this.place) this.days = data.activity;
+      await this.days.open();
     } else if (place && this.others[place]) {
       await this.others[place].open();
     } else if (place) {
@@ -324,6 +324,7 @@ class Admin extends Part<AdminViewerData> {
       return null;
     }
     this.isStale = answer.refused.length > 0;
+    await this.further?.refusal(this, ...answer.refused);
     if (!this.isStale && note === this.remark.values.note.trim()) this.remark.values.note = '';
     const refused = new Set(answer.refused.map(({ message }: { message: string }) => message));
     this.say(`${this.t('decided', { n: answer.comments.length })} ${[...refused].join(' ')}`);
@@ -492,11 +493,11 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private overview() {
-    const days = this.days ?? [];
+    const days = this.days.nodes;
     return (
       <div class="stack">
         <h2>{this.t('overview')}</h2>
-        {MEASURES.map((measure) => {
+        {!days ? this.days.waiting() : MEASURES.map((measure) => {
           const most = Math.max(1, ...days.map((day) => day[measure]));
           const label = this.t('total', { name: this.t(measure), n: days.reduce((sum, day) => sum + day[measure], 0) });
           return (
@@ -508,7 +509,27 @@ class Admin extends Part<AdminViewerData> {
             </figure>
           );
         })}
+        {days && this.byDay(days)}
       </div>
+    );
+  }
+
+  /** The figures that the plots show, for who cannot see these or wants to know one. */
+  private byDay(days: ActivityData['activity']) {
+    return (
+      <details>
+        <summary>{this.t('byDay')}</summary>
+        <div class="scroll" tabindex="0" role="region" aria-label={this.t('byDay')}>
+          <table>
+            <thead><tr>{['day', ...MEASURES].map((name) => <th scope="col">{this.t(name)}</th>)}</tr></thead>
+            <tbody>
+              {days.map((day) => (
+                <tr><th scope="row">{this.date(day.day, { dateStyle: 'medium', timeZone: 'UTC' })}</th>{MEASURES.map((measure) => <td>{this.number(day[measure])}</td>)}</tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
     );
   }
 
@@ -540,7 +561,7 @@ class Admin extends Part<AdminViewerData> {
   private before(place: string) {
     return (
       <section class={place} tabindex={this.history ? 0 : undefined}>
-        {this.history && <h2>{this.t('history', { name: this.history.name })}</h2>}
+        {this.history && <h2>{this.t('history', { name: this.marked(this.history) })}</h2>}
         {this.history?.comments.nodes.map(({ id, body, createdAt, status }) => (
           <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" dir="auto">{body}</p></div>
         ))}
@@ -551,7 +572,8 @@ class Admin extends Part<AdminViewerData> {
   /** A review's stars and a comment's language, before when it was written. */
   private kindOf({ rating, language }: Comment) {
     const name = new Intl.DisplayNames(this.language, { type: 'language', fallback: 'code' }).of(language);
-    return <Fragment>{rating && <Fragment><span aria-hidden="true">{'★'.repeat(rating)}{'☆'.repeat(5 - rating)}</span><span class="hidden">{this.t('stars', { n: rating })}</span> · </Fragment>}{name} · </Fragment>;
+    const stars = rating && [<span aria-hidden="true">{'★'.repeat(rating)}{'☆'.repeat(5 - rating)}</span>, <span class="hidden">{this.t('stars', { n: rating })}</span>, ' · '];
+    return [stars, `${name} · `];
   }
 
   /** The site's answer, and what an editor does about it. */
@@ -576,6 +598,9 @@ class Admin extends Part<AdminViewerData> {
     );
   }
 
+  /** A name within a text; that of a guest may be anybody's. */
+  private marked = ({ name, isGuest }: { name: string; isGuest: boolean }) => (isGuest ? `${name} (${this.t('guest')})` : name);
+
   private comment(comment: Comment, place: number) {
     const { id, author, product, createdAt, body, title, status, heldBy, thread, inReplyTo, reportReasons } = comment;
     // What is pressed stays where it is until it is released: then its click is about the comment.
@@ -584,7 +609,7 @@ class Admin extends Part<AdminViewerData> {
       <article key={id} id={`comment-${place}`} class={id === this.current ? 'current' : ''} tabindex="-1" aria-current={id === this.current && 'true'} onclick={() => this.go(id)} onfocus={focused}>
         <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onfocus={focused} onchange={() => this.choose(id)} />{this.t('choose')}<span class="hidden"> {author.name}</span></label>
         <p><strong dir="auto">{author.name}</strong> {author.isGuest && this.t('guest')} <span class="soft">{product} · {this.kindOf(comment)}{this.date(createdAt)} · {this.t(status)}</span></p>
-        {thread && <p class="soft" dir="auto">{inReplyTo && !inReplyTo.removed ? this.t('replyTo', { name: inReplyTo.author.name, text: inReplyTo.body.slice(0, 200) }) : this.t('replyToGone')}</p>}
+        {thread && <p class="soft" dir="auto">{inReplyTo && !inReplyTo.removed ? this.t('replyTo', { name: this.marked(inReplyTo.author), text: inReplyTo.body.slice(0, 200) }) : this.t('replyToGone')}</p>}
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}
         {title && <p dir="auto"><strong>{title}</strong></p>}
@@ -593,6 +618,20 @@ class Admin extends Part<AdminViewerData> {
         {id === this.current && this.history?.id === author.id && this.before('stack within')}
       </article>
     );
+  }
+}
+
+/** Those that say in English alone what exactly is wrong: that stays behind the text of the page's language. */
+const EXACT = ['INVALID_INPUT', 'CONFLICT'];
+
+/** Puts refusals into the page's language, as the elements do. What cannot be reached loads no texts either. */
+async function refusal(part: Part<any>, ...fields: any[]) {
+  const refused: Refused[] = fields.filter((field) => field?.code && field.code !== 'OFFLINE');
+  if (!refused.length) return;
+  const english = refused.map(({ message }) => message);
+  await import('../refusals').then((module) => module.default(part, refused)).catch(() => {});
+  for (const [place, each] of refused.entries()) {
+    if (EXACT.includes(each.code) && each.message !== english[place]) each.message += ` \u2068${english[place]}\u2069`;
   }
 }
 
@@ -612,7 +651,7 @@ customElements.define(
       const first = service.ask(ADMIN_VIEWER, {});
       first.catch(() => {}); // the part looks at it
       const loaded = await TEXTS[language]?.();
-      const translated = loaded && { language, admin: loaded[0].default, common: loaded[1].default.common };
+      const translated = loaded && { language, admin: loaded[0].default, common: loaded[1].default.common, further: { refusal } };
       void new Admin(this, translated).start(first, [ADMIN_VIEWER, {}]);
     }
   },

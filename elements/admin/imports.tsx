@@ -65,8 +65,15 @@ function wordCells(line: string) {
   return [line.slice(0, index), line.slice(index + found.length)];
 }
 
-/** The first words of a list, with their meanings. */
-const firstOf = (text: string) => text.split('\n').map(wordCells).filter(([, meaning]) => meaning).slice(0, FEW);
+/** The words of a table, with their meanings. */
+function tableCells(text: string) {
+  const columns = columnsOf(text);
+  const [, ...rows] = rowsOf(text, delimiterOf(text));
+  return rows.map(({ cells }) => {
+    const cell = (name: string) => (cells[columns.indexOf(name)] ?? '').trim();
+    return [cell('term') || cell('simplified'), cell('definition')];
+  });
+}
 
 /** A file's text, in UTF-8, or in UTF-16 as spreadsheets save it; null if it has none. */
 async function textOf(file: File) {
@@ -125,7 +132,7 @@ export class Imports implements Area {
   private async send(event: Event, dryRun: boolean) {
     const place = String(new FormData(event.currentTarget as HTMLFormElement).get('place') ?? '');
     const { text, at } = this.asSent();
-    const read = dryRun && this.isListOfWords() ? firstOf(this.draft.values.text) : [];
+    const read = dryRun && this.kind === 'words' ? this.firstWords() : [];
     const into = { contenders: { board: place }, events: {}, words: { list: place } }[this.kind];
     const answer = await this.draft.send(DOCUMENTS[this.kind], { ...into, text, dryRun });
     if (!answer) return;
@@ -162,6 +169,13 @@ export class Imports implements Area {
   /** Rather than a table of them. */
   private isListOfWords() {
     return this.kind === 'words' && !HEADER.test(this.draft.values.text.split('\n')[0]!);
+  }
+
+  /** With their meanings, as the service reads them. */
+  private firstWords() {
+    const { text } = this.draft.values;
+    const words = this.isListOfWords() ? text.split('\n').map(wordCells) : tableCells(text);
+    return words.filter(([, meaning]) => meaning).slice(0, FEW);
   }
 
   private svg = (name: string) => (this.svgs.get(bare(name)) ?? '').replace(/\s*\n\s*/g, ' ');

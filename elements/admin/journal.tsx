@@ -46,10 +46,12 @@ export class Journal implements Area {
   private occurrence(one: Occurrence, place: number) {
     const { page } = this;
     const { id, at, kind, source, actorUser, note, ground } = one;
+    const object = objectOf(one);
+    const guest = ` ${page.t('guest')}`;
     return (
       <li key={id} id={`occurrence-${place}`} tabindex="-1">
         <span class="soft">{page.date(at, { dateStyle: 'medium', timeStyle: 'short' })}</span> <code dir="ltr">{kind}</code>{' '}
-        <bdi>{objectOf(one)}</bdi> · <bdi>{actorUser?.name ?? page.t(source)}</bdi>{actorUser && source !== 'MEMBER' && ` · ${page.t(source)}`} {ground && page.t(ground)} <span dir="auto">{note}</span>
+        <bdi>{object}</bdi>{object && one.objectNode?.isGuest && guest} · <bdi>{actorUser?.name ?? page.t(source)}</bdi>{actorUser?.isGuest && guest}{actorUser && source !== 'MEMBER' && ` · ${page.t(source)}`} {ground && page.t(ground)} <span dir="auto">{note}</span>
       </li>
     );
   }

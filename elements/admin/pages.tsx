@@ -8,6 +8,9 @@ interface Connection<N> {
   pageInfo: { hasNextPage: boolean; endCursor?: string | null };
 }
 
+/** What is read at once, as the only page. */
+export const whole = <N,>(nodes: N[]): Connection<N> => ({ nodes, pageInfo: { hasNextPage: false } });
+
 export class Pages<N> {
   nodes: N[] | null = null;
   private next: string | null = null;

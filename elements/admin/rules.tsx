@@ -6,6 +6,7 @@ import { HOLD_RULES, type HoldRulesData, PREVIEW_HOLD_RULES, type PreviewHoldRul
 import { ask } from '../service';
 import { type Area, type Page, once } from './area';
 import { Draft } from './draft';
+import { Pages, whole } from './pages';
 
 type Rule = HoldRulesData['holdRules']['rules'][number];
 type Held = PreviewHoldRulesData['previewHoldRules'];
@@ -41,7 +42,15 @@ export class Rules implements Area {
   private count = 0;
   private isSaving = false;
 
-  constructor(private page: Page, private isAdmin: boolean) {}
+  private stored: Pages<Rule>;
+
+  constructor(private page: Page, private isAdmin: boolean) {
+    this.stored = new Pages(page, 'rules', async () => {
+      const { holdRules } = await ask(HOLD_RULES, {});
+      this.revision = holdRules.revision;
+      return whole(holdRules.rules);
+    });
+  }
 
   /** What was typed stays while another area is looked at. */
   async open() {
@@ -51,10 +60,7 @@ export class Rules implements Area {
   }
 
   private async read() {
-    const data = await this.page.insist(() => ask(HOLD_RULES, {}));
-    if (!data) return null;
-    this.revision = data.holdRules.revision;
-    return data.holdRules.rules;
+    return (await this.stored.open()) ? this.stored.nodes : null;
   }
 
   private use(rules: Rule[]) {
@@ -128,7 +134,7 @@ export class Rules implements Area {
 
   view() {
     const { page } = this;
-    if (!this.drafts) return <section class="stack"><h2>{page.t('rules')}</h2><p>{page.t('loading')}</p></section>;
+    if (!this.drafts) return <section class="stack"><h2>{page.t('rules')}</h2>{this.stored.waiting()}</section>;
     return (
       <form class="stack" onsubmit={(event: Event) => this.save(event)}>
         <h2>{page.t('rules')}</h2>
@@ -194,7 +200,7 @@ export class Rules implements Area {
         {held.slice(0, SHOWN).map(({ heldBy, comment }) => (
           <article key={comment.id}>
             <p class="error">{page.t('heldBy', { rule: heldBy })}</p>
-            <p class="soft"><span dir="auto">{comment.author.name}</span> · {page.date(comment.createdAt)}</p>
+            <p class="soft"><span dir="auto">{comment.author.name}</span> {comment.author.isGuest && page.t('guest')} · {page.date(comment.createdAt)}</p>
             <p class="body" dir="auto">{comment.body}</p>
           </article>
         ))}

@@ -4,23 +4,29 @@ import { h } from '../base/dom';
 import { ask } from '../service';
 import { OPERATIONS, type OperationsData } from '../generated/admin';
 import type { Area, Page } from './area';
+import { Pages, whole } from './pages';
 
 const HOURS = 24;
 
 export class ServiceState implements Area {
-  private data: OperationsData | null = null;
+  private read: Pages<OperationsData>;
 
-  constructor(private page: Page) {}
+  constructor(private page: Page) {
+    this.read = new Pages(page, 'state', async () => {
+      const to = new Date();
+      const from = new Date(to.getTime() - HOURS * 3_600_000);
+      return whole([await ask(OPERATIONS, { from: from.toISOString(), to: to.toISOString() })]);
+    });
+  }
 
-  async open() {
-    const to = new Date();
-    const from = new Date(to.getTime() - HOURS * 3_600_000);
-    this.data = await this.page.insist(() => ask(OPERATIONS, { from: from.toISOString(), to: to.toISOString() }));
+  open() {
+    return this.read.open();
   }
 
   view() {
-    const { page, data } = this;
-    if (!data) return <section class="stack"><h2>{page.t('service')}</h2><p>{page.t('loading')}</p></section>;
+    const { page, read } = this;
+    const [data] = read.nodes ?? [];
+    if (!data) return <section class="stack"><h2>{page.t('service')}</h2>{read.waiting()}</section>;
     return (
       <section class="stack">
         <h2>{page.t('service')}</h2>

@@ -8,14 +8,14 @@ import {
 import { ask } from '../service';
 import { type Area, Hidden, type Page, ended, moment } from './area';
 import { Draft } from './draft';
-import { Pages } from './pages';
+import { Pages, whole } from './pages';
 
 type Webhook = WebhooksData['webhooks']['nodes'][number];
 type Deliveries = NonNullable<NonNullable<DeliveriesData['node']>['deliveries']>;
 type Delivery = Deliveries['nodes'][number];
 
 export class Webhooks implements Area {
-  private webhooks: Webhook[] | null = null;
+  private webhooks: Pages<Webhook>;
   private chosen: Webhook | null = null;
   private deliveries!: Pages<Delivery>;
   private secret: string | null = null;
@@ -23,13 +23,13 @@ export class Webhooks implements Area {
   private since: Draft<{ since: string }>;
 
   constructor(private page: Page) {
+    this.webhooks = new Pages(page, 'webhooks', async () => whole((await ask(WEBHOOKS, {})).webhooks.nodes.filter(({ active }) => active)));
     this.fresh = new Draft(page, 'webhook', { url: '', kinds: '' });
     this.since = new Draft(page, 'redeliver', { since: '' });
   }
 
-  async open() {
-    const data = await this.page.insist(() => ask(WEBHOOKS, {}));
-    if (data) this.webhooks = data.webhooks.nodes.filter(({ active }) => active);
+  open() {
+    return this.webhooks.open();
   }
 
   private async add(event: Event) {
@@ -106,9 +106,9 @@ export class Webhooks implements Area {
       <div class="stack">
         <h2 id="webhooks" tabindex="-1">{page.t('webhooks')}</h2>
         <p class="soft">{page.t('webhooksWhat')}</p>
-        {!this.webhooks ? <p>{page.t('loading')}</p> : (
+        {!this.webhooks.nodes ? this.webhooks.waiting() : (
           <ul class="stack">
-            {this.webhooks.map((webhook) => (
+            {this.webhooks.nodes.map((webhook) => (
               <li key={webhook.id}><button type="button" aria-pressed={String(webhook.id === this.chosen?.id)} onclick={() => this.choose(webhook)}><bdi dir="ltr">{webhook.url}</bdi></button></li>
             ))}
           </ul>

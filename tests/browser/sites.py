@@ -6,7 +6,7 @@ localhost.
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,8 +23,10 @@ from tests.http_server import Answering, serving_http
 from tests.service import Service, running_service
 from tests.waiting import until
 
-ALLOWED, BLOCKED = 0, 1
-"""Values of Chromium's preference for third-party cookies."""
+ALLOWED: Mapping[str, object] = {"cookie_controls_mode": 0}
+BLOCKED: Mapping[str, object] = {"cookie_controls_mode": 1}
+ALL_BLOCKED: Mapping[str, object] = {"default_content_setting_values": {"cookies": 2}}
+"""Preferences of Chromium for third-party cookies, and for all, with which storage is blocked, too."""
 
 EXAMPLES = ROOT / "examples"
 PLACE_OF_SERVICE = "https://api.example.com"
@@ -104,11 +106,11 @@ def running_site() -> Iterator[Site]:
 
 
 @asynccontextmanager
-async def browser_with(chromium: str, profile: Path, third_party_cookies: int) -> AsyncIterator[BrowserContext]:
-    """A browser with a profile of its own, in which third-party cookies are ALLOWED or BLOCKED."""
+async def browser_with(chromium: str, profile: Path, cookies: Mapping[str, object]) -> AsyncIterator[BrowserContext]:
+    """A browser with a profile of its own, in which cookies are ALLOWED, BLOCKED or ALL_BLOCKED."""
     preferences = profile / "Default" / "Preferences"
     preferences.parent.mkdir()
-    preferences.write_text(json.dumps({"profile": {"cookie_controls_mode": third_party_cookies}}))
+    preferences.write_text(json.dumps({"profile": cookies}))
     async with async_playwright() as playwright:
         context = await playwright.chromium.launch_persistent_context(
             profile, executable_path=chromium, args=FLAGS, viewport=VIEWPORT, locale="en-GB", timezone_id="UTC"

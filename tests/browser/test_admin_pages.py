@@ -36,9 +36,12 @@ async def test_a_visitor_learns_who_may_use_the_pages(visited: Visited, browser:
 
 @pytest.mark.parametrize(("locale", "scheme"), [("en-GB", "light"), ("de-DE", "dark"), ("ar", "light")])
 async def test_an_editor_sees_what_happened(visited: Visited, browser: Browser, locale: str, scheme: str) -> None:
-    """In both colour schemes and writing directions, at a phone's width."""
+    """In both colour schemes and writing directions, at a phone's width; each day's figures by keyboard, too."""
     page = await opened(visited, browser, "editor", locale=locale, color_scheme=scheme)
     await expect(page.page.get_by_role("img")).to_have_count(5)
+    await page.page.locator("summary").press("Enter")
+    await expect(page.page.get_by_role("table").get_by_role("row")).to_have_count(31)
+    await expect(page.page.get_by_role("row").last.get_by_role("cell")).to_have_count(5)
     await assert_clean(page)
 
 

@@ -1,6 +1,7 @@
 """What goes wrong while somebody works at /admin: a role that is taken away, a network that drops, impatience."""
 
 import asyncio
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -85,14 +86,27 @@ async def test_a_role_that_is_taken_away_is_said_and_nothing_typed_is_lost(
 
 
 async def test_an_area_whose_reading_is_refused_does_not_go_on_waiting(visited: Visited, browser: Browser) -> None:
-    page = await opened(visited, browser, "moderator", "#/comments/held")
+    """Nor does it show that nothing happened."""
+    page = await opened(visited, browser, "admin", "#/comments/held")
     await expect(page.page.get_by_role("heading", name="Held and reported")).to_be_visible()
     await take_role_away(visited, page)
-    for area in ("Journal", "Latest"):
+    for area in ("Journal", "Latest", "Overview", "Rules", "Webhooks", "Service"):
         await page.page.get_by_role("link", name=area).click()
         await expect(page.page.get_by_role("heading", name=area)).to_be_visible()
         await expect(page.page.get_by_role("status")).to_contain_text(GONE)
         await expect(page.page.get_by_text("Loading…")).to_have_count(0)
+        await expect(page.page.get_by_text("in 30 days")).to_have_count(0)
+
+
+async def test_a_refusal_is_in_the_language_of_the_page(visited: Visited, browser: Browser) -> None:
+    """In English stands behind it what exactly is wrong."""
+    visited.edit(CREATE_LIST, name="Taken already", public=True)
+    page = await opened(visited, browser, "editor", "#/words", locale="de-DE")
+    await page.page.locator("#new-list-name").fill("Taken already")
+    await page.page.locator("#new-list-name").press("Enter")
+    refusal = re.compile(r"^Das geht gerade nicht\. .*already a public list")
+    await expect(page.page.locator("#new-list-name-refused")).to_have_text(refusal)
+    await expect(page.page.get_by_role("status")).to_have_text(refusal)
 
 
 async def test_a_network_that_drops_in_a_saving_loses_nothing(visited: Visited, browser: Browser) -> None:

@@ -89,7 +89,7 @@ async def test_a_list_of_twenty_words_is_made_from_nothing(
 async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browser: Browser) -> None:
     """By a first line that names columns; a refusal of the whole text stands at it; lines count as they were typed.
 
-    A check shows where a line's word ends: there may be commas on both sides.
+    A check shows where a line's word ends, since there may be commas on both sides, and which columns a table has.
     """
     list_id, _ = word_list(visited, "Lines and tables")
     page = await chosen(visited, browser, "Lines and tables")
@@ -103,6 +103,8 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
     await expect(page.page.get_by_text("4 were added.").last).to_be_visible()
     await expect(page.page.get_by_text("Line 3:")).to_be_visible()
     await text.fill('definition;term\n"a tree; a plant";Baum\n\n;Leer')
+    await page.page.get_by_role("button", name="Check").click()
+    await expect(page.page.get_by_role("listitem").filter(has_text="Baum · a tree; a plant")).to_be_visible()
     await add.click()
     await expect(page.page.get_by_text("1 was added.").last).to_be_visible()
     await expect(page.page.get_by_text("Line 4:")).to_be_visible()

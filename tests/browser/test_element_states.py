@@ -16,6 +16,7 @@ from playwright.async_api import Browser, Route, WebSocket, WebSocketRoute, expe
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
+from tests.browser.admin import opened
 from tests.browser.pages import RECORD_SHIFTS, VIEWPORT, BrowserPage, answered_last, held_back, new_context
 from tests.browser.sites import END_SESSION, Site, Visited, running_site, visited_demo
 from tests.leagues import CREATE_LEAGUE
@@ -1182,14 +1183,38 @@ async def test_the_chosen_list_stays_chosen_when_a_private_one_comes_or_goes(
 async def test_a_guest_s_name_is_marked_as_one(restartable: Restartable, browser: Browser) -> None:
     """Anybody may have chosen it."""
     given = {"product": "ringside-tee", "language": "en", "rating": 4, "body": "By a guest."}
-    with restartable.new_session() as session:
-        session.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}}).raise_for_status()
+    await write_as_guest(restartable, **given)
     async with restartable.page(browser, '<ringside-comments product="ringside-tee"></ringside-comments>') as page:
         written = page.page.locator("ringside-comments article").filter(has_text="By a guest.")
         await expect(written.get_by_text("guest", exact=True)).to_be_visible()
         others = page.page.locator("ringside-comments article").filter(has_not_text="By a guest.")
         await expect(others.first).to_be_visible()
         await expect(others.get_by_text("guest", exact=True)).to_have_count(0)
+
+
+async def test_moderators_see_everywhere_that_a_name_is_a_guest_s(restartable: Restartable, browser: Browser) -> None:
+    """In the journal, above a reply, among what a rule would hold, and above what they wrote before."""
+    asked = await write_as_guest(restartable, product="marked", language="en", body="Who am I?")
+    await write_as_guest(restartable, product="marked", language="en", body="Nobody.", inReplyTo=asked)
+    page = (await opened(restartable, browser, "moderator", "#/comments/latest")).page
+    reply = page.locator("article").filter(has_text="Nobody.")
+    await expect(reply).to_contain_text("Reply to Ann (guest): Who am I?")
+    await expect(reply.get_by_role("heading")).to_have_text("What Ann (guest) wrote")
+    await page.get_by_role("link", name="Journal").click()
+    await expect(page.get_by_role("listitem").filter(has_text="comment.posted Nobody.")).to_contain_text("· Ann guest")
+    await page.get_by_role("link", name="Rules").click()
+    await page.get_by_role("button", name="Add a rule").click()
+    await page.get_by_label("Written by a guest").check()
+    await page.get_by_label("Name", exact=True).fill("Guests")
+    await page.get_by_role("button", name="Try on the latest comments").click()
+    await expect(page.locator("article").filter(has_text="Nobody.")).to_contain_text("Ann guest ·")
+
+
+async def write_as_guest(restartable: Restartable, **given: Any) -> str:
+    """By another guest each time; the comment's id."""
+    with restartable.new_session() as session:
+        answer = session.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}}).json()
+    return str(answer["data"]["postComment"]["comment"]["id"])
 
 
 async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_field(

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -106,7 +106,7 @@ async def test_a_page_of_a_static_site_has_comments(
 
 @pytest.mark.parametrize(("setting", "sent"), [(ALLOWED, "third=party"), (BLOCKED, "none")])
 async def test_the_browser_does_block_cookies_of_other_sites(
-    whole_chromium: str, tmp_path: Path, setting: int, sent: str
+    whole_chromium: str, tmp_path: Path, setting: Mapping[str, object], sent: str
 ) -> None:
     """Even those meant for other sites, `SameSite=None; Secure`; with the other setting they are sent."""
     with running_site() as site:

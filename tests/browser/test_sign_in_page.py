@@ -16,7 +16,7 @@ from playwright.async_api import Browser, BrowserContext, Route, expect
 from server.execution.documents import write_manifest
 from tests.browser.pages import VIEWPORT, ExplorerPage, new_context
 from tests.browser.signing_in import ADA, METHODS, SITE_SECRET, World, as_guest, by_email, by_provider, site, violations
-from tests.browser.sites import Visited, running_site, sign_in_by_email
+from tests.browser.sites import ALL_BLOCKED, Visited, browser_with, running_site, sign_in_by_email
 from tests.service import running_service
 from tests.sign_in import digits_in, link_in
 
@@ -107,6 +107,25 @@ async def test_a_page_whose_texts_do_not_arrive_says_so(world: World, context: B
     await page.unroute("**/sign-in/texts/*")
     await page.reload()
     await expect(page.get_by_label("Email address")).to_be_focused()
+
+
+async def test_a_browser_that_blocks_cookies_is_told_so_by_digits_and_by_link(
+    world: World, whole_chromium: str, tmp_path: Path
+) -> None:
+    """It blocks storage, too, without which the page signs nobody in but still says why."""
+    async with browser_with(whole_chromium, tmp_path, ALL_BLOCKED) as context:
+        page = await context.new_page()
+        await page.goto(f"{world.url}/sign-in?language=en")
+        await by_email(world, page, "blocking@example.org", is_new=False)
+        await expect(page.locator("#number-error")).to_have_text(re.compile("your browser kept no cookie"))
+        sent = len(world.mailbox.emails)
+        await page.get_by_role("button", name="Use another address").click()
+        await page.get_by_label("Email address").fill("blocking@example.org")
+        await page.keyboard.press("Enter")
+        email = await world.email("blocking@example.org", sent)
+        await page.goto(f"{world.url}/sign-in?link={link_in(email)}")
+        await page.get_by_role("button", name=re.compile("Sign in as")).click()
+        await expect(page.get_by_role("status")).to_have_text(re.compile("your browser kept no cookie"))
 
 
 async def test_people_sign_in_where_only_trusted_documents_run(

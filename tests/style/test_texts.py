@@ -29,6 +29,8 @@ INFORMAL = {
     "es": r"(?i)\b(tú|tus?|ti|espera un|vuelve a|inicia sesión|iníciala|añádel[oa]s?)\b",
 }
 FOR_STAFF = ("moderation-digest",)
+OF_FANS = ("NOT_ALLOWED guest", "NOT_ALLOWED until", "NOT_ALLOWED suspension", "NOT_FOUND code")
+"""Refusals that staff do not meet: of guests, of who is suspended, and of a league's code."""
 FOLDERS = (
     "elements/texts",
     "elements/refusals",
@@ -101,11 +103,12 @@ def _values(texts: Any) -> Any:
 @pytest.mark.parametrize("language", INFORMAL)
 def test_staff_are_not_addressed_as_fans_are(language: str) -> None:
     """Neither by the texts of the admin pages nor by those that they share with the elements."""
-    own, shared = (
+    own, shared, refusals = (
         json.loads((ROOT / folder / f"{language}.json").read_text(encoding="utf-8"))
-        for folder in ("elements/admin/texts", "elements/texts")
+        for folder in ("elements/admin/texts", "elements/texts", "elements/refusals")
     )
-    texts = [*_texts(own), *_texts(shared["common"])]
+    refused = [text for name, text in refusals.items() if name not in OF_FANS]
+    texts = [*_texts(own), *_texts(shared["common"]), *refused]
     assert [text for text in texts if re.search(INFORMAL[language], text)] == []
 
 

@@ -36,6 +36,32 @@ const who = () => signedIn && `${signedIn.id} ${signedIn.isGuest}`;
 // Names and addresses may run in the other direction than the sentence around them.
 const isolated = text => `\u2068${text}\u2069`;
 
+// ── what is kept ──
+
+const memory = {}; // for a browser that stores nothing for the page, as one that blocks cookies
+
+function kept(key, storage = 'sessionStorage') {
+  try {
+    return memory[key] ?? window[storage].getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+function keep(key, text, storage = 'sessionStorage') {
+  memory[key] = text;
+  try {
+    window[storage].setItem(key, text);
+  } catch {} // it is kept until the page is left
+}
+
+function forget(key) {
+  delete memory[key];
+  try {
+    sessionStorage.removeItem(key);
+  } catch {} // nothing is stored
+}
+
 // ── asking the service ──
 
 class Refused extends Error {
@@ -350,11 +376,11 @@ async function showAnew() {
 // ── what people do ──
 
 async function enter() {
-  sessionStorage.removeItem(KEPT);
+  forget(KEPT);
   signedIn = await ask(Viewer);
   if (!signedIn) throw new Refused('noCookie');
   // The service makes up a name for whom nobody has named.
-  const isNamed = !/^Member [b-z]{4}$/.test(signedIn.name) || localStorage.getItem(UNNAMED) === signedIn.id;
+  const isNamed = !/^Member [b-z]{4}$/.test(signedIn.name) || kept(UNNAMED, 'localStorage') === signedIn.id;
   if (isNamed || asked.again || signedIn.suspension) goOn();
   else showNaming();
 }
@@ -378,7 +404,7 @@ async function addAddress(input) {
     throw error.code === 'CONFLICT' && !error.path?.length ? new Refused('tooMany') : error; // else another member's
   });
   take(added);
-  sessionStorage.removeItem(KEPT);
+  forget(KEPT);
   showSignedIn();
   tell(signedIn.email === email ? say('added') : `${say('added')} ${say('emailsNow')}`);
 }
@@ -454,17 +480,16 @@ function listen() {
       const { request } = await ask(Request, { input: variables }).catch(error => {
         throw error.code === 'INVALID_INPUT' ? new Refused('badAddress') : error;
       });
-      const kept = { request, email, until: Date.now() + 15 * 60_000, as: who(), adds };
-      sessionStorage.setItem(KEPT, JSON.stringify(kept));
+      keep(KEPT, JSON.stringify({ request, email, until: Date.now() + 15 * 60_000, as: who(), adds }));
       showCode(email);
     }, input);
   });
   by('digits').addEventListener('submit', event => {
     event.preventDefault();
-    const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? '{}');
+    const { request } = JSON.parse(kept(KEPT) ?? '{}');
     const code = by('number').value.replace(/\P{Nd}/gu, ''); // pasted, with marks of its direction, say
     if (!/^\p{Nd}{6}$/u.test(code)) return mark(by('number'), say('TOKEN_UNKNOWN')); // it would count as a guess
-    const input = { request: kept.request, code };
+    const input = { request, code };
     working(async () => {
       if (adds) return addAddress(input);
       await signIn(input);
@@ -472,7 +497,7 @@ function listen() {
     }, by('number'));
   });
   by('another').addEventListener('click', () => {
-    sessionStorage.removeItem(KEPT);
+    forget(KEPT);
     if (adds) showAddress();
     else showMethods();
   });
@@ -525,7 +550,7 @@ function listenToMembers() {
     save({ name }, goOn, by('new-name'));
   });
   by('not-now').addEventListener('click', () => {
-    localStorage.setItem(UNNAMED, signedIn.id);
+    keep(UNNAMED, signedIn.id, 'localStorage');
     goOn();
   });
   by('profile').addEventListener('submit', event => {
@@ -583,13 +608,13 @@ async function begin() {
     history.replaceState(null, '', `/sign-in${location.search}`);
     return enter();
   }
-  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null');
+  const sent = JSON.parse(kept(KEPT) ?? 'null');
   // Who was signed in when they asked waits for it still, unless another tab has signed somebody in.
-  const isSame = kept?.adds ? !asked.again && kept.as === who() : asked.again || !signedIn || kept?.as === who();
+  const isSame = sent?.adds ? !asked.again && sent.as === who() : asked.again || !signedIn || sent?.as === who();
   const then = /^#(add|erase-.*)$/.exec(location.hash)?.[1] ?? ''; // back from signing in anew
-  if (kept && kept.until > Date.now() && isSame) {
-    ({ adds } = kept);
-    showCode(kept.email);
+  if (sent && sent.until > Date.now() && isSame) {
+    ({ adds } = sent);
+    showCode(sent.email);
   } else if (!signedIn || asked.again) showMethods();
   else if (then === 'add') showAddress();
   else if (then.startsWith('erase-')) showErasing(then.split('-')[1]);
