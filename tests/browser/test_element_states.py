@@ -1003,6 +1003,21 @@ async def test_a_quiz_counts_down_and_its_words_come_back_for_review(visited: Vi
         assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
 
 
+async def test_a_quiz_asks_no_more_than_its_list_has(visited: Visited, browser: Browser) -> None:
+    """And is not offered for a list that has fewer words than the shortest quiz."""
+    body, terms = "", [{"term": f"one {letter}", "definition": f"meaning {letter}"} for letter in "abcd"]
+    for count in (4, 2):
+        words = visited.edit(CREATE_LIST, name=f"A list of {count}", public=True, level=1)["list"]["id"]
+        visited.edit(ADD_WORDS, list=words, words=terms[:count])
+        body += f'<ringside-word list="{words}"></ringside-word>'
+    async with visited.page(browser, body, member="ed-abara") as page:
+        four, two = (page.page.locator("ringside-word").nth(number) for number in range(2))
+        await expect(two).to_contain_text("A list of 2")
+        await expect(two.get_by_role("button", name="Take a quiz")).to_have_count(0)
+        await four.get_by_role("button", name="Take a quiz").click()
+        await expect(four.get_by_text("Question 1 of 4")).to_be_visible()
+
+
 async def test_the_standings_that_were_chosen_last_are_shown(visited: Visited, browser: Browser) -> None:
     """Although the answer for a league, which was chosen before, comes after theirs."""
     async with visited.page(browser, STANDINGS, member="ada-abara") as page:

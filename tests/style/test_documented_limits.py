@@ -7,6 +7,7 @@ import pytest
 from graphql import GraphQLObjectType
 
 from datastore.changes import occurrences, unit_of_work
+from datastore.comments import helpful
 from datastore.dynamo import LARGEST_PAGE, parse_rate
 from datastore.people import identities
 from datastore.pickem import leagues
@@ -53,6 +54,7 @@ FIGURES = {
     "fields of the same name": [LIMITS.same_name],
     "complexity: each field counted once per object it is read from": [LIMITS.complexity],
     "objects on a page": [LARGEST_PAGE],
+    "comments of a product that `order: HELPFUL` ranks": [helpful.MOST_RANKED],
     "objects that an operation names in lists: `nodes(ids:)`, `commentStatisticsOf(products:)`": [LIMITS.named],
     "strings, brackets and commas in a request's JSON": [MAX_JSON_PARTS],
     "values in the variables": [LIMITS.values],
