@@ -62,7 +62,6 @@ _FOLDER: Final = _PAGES / "sign-in"
 _TEXTS: Final = _PAGES / "texts"
 _LONGEST_STATE: Final = 500
 _MOST_BODY: Final = 8192
-TIMEOUT: Final = 10.0
 FRAGMENT: Final = "ringside-code"
 """What the fragment of an address is called that leads back to a page of another origin."""
 ASKED: Final = "{asked}"
@@ -187,7 +186,7 @@ async def hand_over(request: Request) -> Response:
         raise HTTPException(401, "Sign in on this page first.")
     if isinstance(origin, str) and origin in services.policy.page_origins:
         try:
-            with deadline(TIMEOUT):
+            with deadline(services.policy.request_seconds):
                 token, ends = await session_for_page(services, viewer, origin)
         except CodeSpent:
             raise HTTPException(401, "This session has ended: sign in again.") from None
@@ -286,7 +285,7 @@ async def from_provider(request: Request) -> Response:
     if flow is None:
         return _back(request, "", "provider")
     try:
-        with deadline(TIMEOUT):
+        with deadline(_services(request).policy.request_seconds):
             session = await _signed_in(request, flow)
     except NotSignedInThere as failed:
         _log.warning("the provider signed nobody in", reason=str(failed))
