@@ -191,7 +191,7 @@ async def _opened(
         if settings.oidc_client_id is not None:
             from server.auth.oidc_client import OidcClient  # noqa: PLC0415 - it needs the memory of server.auth.tokens
 
-            redirect = f"{settings.public_url.rstrip('/')}{SIGN_IN_PATH}/callback"
+            redirect = f"{settings.public_url}{SIGN_IN_PATH}/callback"
             oidc_client = OidcClient(settings, redirect, services.cache)
             stack.push_async_callback(oidc_client.close)
         yield {"pipeline": pipeline, "services": services, "oidc_client": oidc_client}

@@ -233,7 +233,7 @@ class Elements:
         if self.script is None:
             raise Failed("The elements have not been built here: make pages.")
         digest = base64.b64encode(hashlib.sha384(self.script.read_bytes()).digest()).decode()
-        start = f'<script type="module" src="{address.rstrip("/")}'
+        start = f'<script type="module" src="{address}'
         return (
             f'{start}/elements.js"></script>',
             f'{start}/{self.script.name}" integrity="sha384-{digest}" crossorigin></script>',

@@ -434,11 +434,10 @@ class DigestSchedule(TurnSchedule):
         if not any(counts.values()):
             return None
         counts["new"] = await changes.count_queue(table, Status.PENDING, since=since)
-        site = template.public_url.rstrip("/")
         shown = {
-            "site": urlsplit(site).netloc,
+            "site": urlsplit(template.public_url).netloc,
             "comments": await shown_comments(self._services, await self._oldest()),
-            "link": f"{site}/admin",
+            "link": f"{template.public_url}/admin",
         }
         written = {
             name: f"{changes.MOST_COUNTED}+" if count > changes.MOST_COUNTED else count
