@@ -17,8 +17,8 @@ from datastore.comments import changes
 from datastore.comments import notices as notice_store
 from datastore.comments.pages import read_comments
 from datastore.comments.records import Comment, Status
-from datastore.dynamo import DynamoError, Window, batches
-from datastore.jobs.leases import Held, LeaseLost, Turn
+from datastore.dynamo import Window, batches
+from datastore.jobs.leases import Held, Turn
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile, read_profile
 from datastore.pickem import predictions
@@ -113,8 +113,7 @@ class TurnSchedule(Repeated):
             place = f"{(now + pause).isoformat()} {due_at or _FIRST}"
             raise
         finally:
-            with contextlib.suppress(LeaseLost, DynamoError):
-                await lease.release(place=place)
+            await lease.leave(place=place)
         return is_due
 
 
