@@ -39,9 +39,10 @@ def message(occurrence: Occurrence) -> bytes:
 
     Of two messages about an object, the one with the greater `sequence` is the later one, as a text.
     """
+    at = iso(occurrence.at)
     data = {
         "id": node_id("Occurrence", occurrence.ulid),
-        "at": iso(occurrence.at),
+        "at": at,
         "kind": occurrence.kind,
         "source": occurrence.source,
         "actor": id_of(occurrence.actor),
@@ -49,9 +50,9 @@ def message(occurrence: Occurrence) -> bytes:
         "ground": occurrence.ground,
         "note": occurrence.note,
     }
-    at = iso(occurrence.at)
-    message = {"type": occurrence.kind, "timestamp": at, "occurredAt": at, "sequence": occurrence.ulid, "data": data}
-    return orjson.dumps(message)
+    return orjson.dumps(
+        {"type": occurrence.kind, "timestamp": at, "occurredAt": at, "sequence": occurrence.ulid, "data": data}
+    )
 
 
 # ── signatures ──

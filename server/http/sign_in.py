@@ -244,7 +244,7 @@ _log = structlog.get_logger("ringside.sign_in")
 
 async def to_provider(request: Request) -> Response:
     """Where the provider signs people in, for the page that sends them there."""
-    from server.auth.oidc_client import FLOW_SECONDS, Flow, NotSignedInThere  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import FLOW_SECONDS, Flow, NotSignedInThere  # noqa: PLC0415 - see Tokens in server.auth.tokens
 
     viewer, body = await _of_own_page(request)
     client, services = _client(request), _services(request)
@@ -278,7 +278,7 @@ async def to_provider(request: Request) -> Response:
 
 async def from_provider(request: Request) -> Response:
     """Sign in whom the provider names, or add what it says to the member who asked for that; back to the page."""
-    from server.auth.oidc_client import NotSignedInThere, OfAnotherFlow  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import NotSignedInThere, OfAnotherFlow  # noqa: PLC0415 - see Tokens in server.auth.tokens
 
     _client(request)
     flow = _open_flow(request)
@@ -347,7 +347,7 @@ def _kept_of(asked: str) -> list[tuple[str, str]]:
 
 
 def _open_flow(request: Request) -> Flow | None:
-    from server.auth.oidc_client import Flow  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import Flow  # noqa: PLC0415 - see Tokens in server.auth.tokens
 
     name = bound_to_host(_COOKIE, request.headers.get("host", "").lower(), secure=_is_secure(request))
     sealed = cookie_values(request.headers.get("cookie", "").encode("latin-1")).get(name, "")

@@ -99,7 +99,8 @@ class TurnSchedule(Repeated):
             return False
         place, now = lease.record.place, self._services.clock()
         at, _, failed = (place or now.isoformat()).partition(" ")
-        due_at, next_at = None if failed == _FIRST else failed or place, datetime.fromisoformat(at)
+        next_at = datetime.fromisoformat(at)
+        due_at = None if failed == _FIRST else (failed or place)
         # A time that is later than it can be was set by a clock that was ahead.
         is_due = not now < next_at <= now + self._period + _CLOCK_SKEW
         try:
@@ -209,16 +210,16 @@ class ReminderRun:
 
     async def _remind(self, events: Sequence[Event]) -> None:
         """Walk the members once, and fill a batch for each event."""
-        batches: dict[str, list[str]] = {event.id: [] for event in events}
+        due_users: dict[str, list[str]] = {event.id: [] for event in events}
         async for _, profile in profile_store.listed_profiles(self._services.table):
             for event in events:
                 if _is_due(profile, event, self._services.clock()):
-                    batch = batches[event.id]
+                    batch = due_users[event.id]
                     batch.append(profile.user)
                     if len(batch) == self._emails.at_once:  # so that all are sent as soon as they are looked at
-                        batches[event.id] = []
+                        due_users[event.id] = []
                         await self._send_batch(event.id, batch)
-        for event_id, batch in batches.items():
+        for event_id, batch in due_users.items():
             await self._send_batch(event_id, batch)
 
     async def _send_batch(self, event_id: str, users: Sequence[str]) -> None:

@@ -341,9 +341,8 @@ def _remove_dead_workers(folder: Path) -> None:
     for file in folder.glob("gauge_live*.db"):
         pid = int(file.stem.rpartition("_")[2])
         try:
-            os.kill(pid, 0)
+            with suppress(PermissionError):
+                os.kill(pid, 0)
         except ProcessLookupError:
             with suppress(FileNotFoundError):
                 mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]  # theirs
-        except PermissionError:
-            continue

@@ -412,7 +412,7 @@ async def test_a_page_waits_for_the_table_as_long_as_a_request_may(one_client: C
 
     async with serving(one_client.settings.model_copy(update={"request_timeout": 0.2})) as visitor:
         seal, now = visitor.services.seal, utc_now()
-        link = Link(Purpose.SUBSCRIPTION, "ada@example.org", "", now.date(), ("list", None), now + timedelta(hours=1))
+        link = Link(Purpose.SUBSCRIPTION, "ada@example.org", "", now.date(), ("list", ""), now + timedelta(hours=1))
         pages = {
             "/member-export": seal.sign_text(PURPOSE, b"job"),
             "/unsubscribe": Unsubscription("ada", "list").token(seal),
