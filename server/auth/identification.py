@@ -116,7 +116,7 @@ _FORMS = "Bearer, a space and the token, or Visitor, a space and the token of a 
 class Identified(NamedTuple):
     """The viewer; the Set-Cookie of the response to a new visitor; when the token or key expires, which may be never.
 
-    Only a cookie has no `expires_at`: everything else may be withdrawn and is checked again.
+    Only a visitor's cookie has no `expires_at`: everything else may be withdrawn and is checked again.
     """
 
     viewer: Viewer

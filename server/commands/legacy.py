@@ -14,7 +14,6 @@ migrated again.
 """
 
 import csv
-import hashlib
 from codecs import getwriter
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -27,7 +26,6 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import typer
-from ulid import ULID
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import BadKey, Table, chunks, foreign_rows, gather_or_cancel, key_text, open_table
@@ -36,6 +34,7 @@ from datastore.people.identities import comparable_address, of_address, read_ide
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, Refusal
 from datastore.values.folding import folded
+from datastore.values.ids import derived_id
 from datastore.vocabulary import daily
 from datastore.vocabulary import words as word_store
 from datastore.vocabulary.daily import DailyWord
@@ -434,9 +433,12 @@ class Migration:
         return is_erased
 
 
+_ID_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+
 def list_id(old: str) -> str:
     """The new id of an old list, the same in every run."""
-    return str(ULID(hashlib.sha256(f"legacy list\x00{old}".encode()).digest()[:16]))
+    return derived_id(_ID_TIME, f"legacy list\x00{old}".encode())
 
 
 def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str], bool]]:

@@ -232,11 +232,11 @@ class AllowedHosts:
     def _is_allowed(self, scope: Scope) -> bool:
         """Whether each host named is allowed; a request without one comes from no browser."""
         hosts = [value for name, value in scope["headers"] if name == b"host"]
-        return all(_name(host) in self._hosts for host in hosts)
+        return all(_named_host(host) in self._hosts for host in hosts)
 
 
 @messages.remembered(256)
-def _name(value: bytes) -> str:
+def _named_host(value: bytes) -> str:
     """The host of a Host header, without its port; "" if it holds anything else, as in `localhost:80@evil.example`."""
     found = _HOST.fullmatch(value.decode("latin-1").lower())
     return found[1].rstrip(".") if found else ""

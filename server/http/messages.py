@@ -318,27 +318,27 @@ async def outside_graphql(_: Request, error: HTTPException) -> Response:
 # Starlette's middleware compresses what FastAPI serves. Event streams and WebSocket messages are sent as they are.
 # docs/decisions/http-server.md
 
-MIN_BYTES: Final = 1024
-LEVEL: Final = 1
-THREAD_BYTES: Final = 131_072
+GZIP_MIN_BYTES: Final = 1024
+GZIP_LEVEL: Final = 1
+GZIP_THREAD_BYTES: Final = 131_072
 """A larger body is compressed in a thread: on the event loop it would take over a millisecond."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 async def compress(response: Response, headers: RawHeaders) -> None:
     """Compress the body of a response, unless it is small, a stream, or the client does not accept gzip."""
-    if isinstance(response, StreamingResponse) or len(response.body) < MIN_BYTES:
+    if isinstance(response, StreamingResponse) or len(response.body) < GZIP_MIN_BYTES:
         return
     if not accepts_gzip(b",".join(value for name, value in headers if name == b"accept-encoding")):
         return
     body = bytes(response.body)
-    response.body = await asyncio.to_thread(_gzip, body) if len(body) > THREAD_BYTES else _gzip(body)
+    response.body = await asyncio.to_thread(_gzip, body) if len(body) > GZIP_THREAD_BYTES else _gzip(body)
     response.headers["Content-Encoding"] = "gzip"
     response.headers["Content-Length"] = str(len(response.body))
 
 
 def _gzip(body: bytes) -> bytes:
-    return zlib.compress(body, LEVEL, _GZIP)
+    return zlib.compress(body, GZIP_LEVEL, _GZIP)
 
 
 @remembered(64)

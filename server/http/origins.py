@@ -39,9 +39,9 @@ def public_host(public_url: str) -> tuple[str, ...]:
 # Logs pages of origins that are not listed: their browsers show only "Failed to fetch", or a closed socket. Opening
 # a page or sending a form makes no script wait for an answer, and the forms of our own pages name the origin `null`.
 
-SECONDS = 60.0
+LOGGED_SECONDS = 60.0
 MOST_LOGGED = 10
-"""Origins that are logged within `SECONDS`, each once: whoever sends a request chooses its origin."""
+"""Origins that are logged within `LOGGED_SECONDS`, each once: whoever sends a request chooses its origin."""
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]{0,31}://[a-z0-9._:\[\]-]{1,255}|null", re.IGNORECASE)
 _log = structlog.get_logger("ringside.origins")
 
@@ -53,7 +53,7 @@ class ForeignOrigins:
         self._app = app
         self._listed = listed
         self._logged: set[str] = set()
-        self._since = -SECONDS
+        self._since = -LOGGED_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
@@ -75,7 +75,7 @@ class ForeignOrigins:
 
     def _log_once(self, origin: str) -> None:
         now = time.monotonic()
-        if now - self._since >= SECONDS:
+        if now - self._since >= LOGGED_SECONDS:
             self._since = now
             self._logged.clear()
         origin = origin if _ORIGIN.fullmatch(origin) else "(no origin)"

@@ -62,7 +62,6 @@ _FOLDER: Final = _PAGES / "sign-in"
 _TEXTS: Final = _PAGES / "texts"
 _LONGEST_STATE: Final = 500
 _MOST_BODY: Final = 8192
-TIMEOUT: Final = 10.0
 FRAGMENT: Final = "ringside-code"
 """What the fragment of an address is called that leads back to a page of another origin."""
 ASKED: Final = "{asked}"
@@ -187,7 +186,7 @@ async def hand_over(request: Request) -> Response:
         raise HTTPException(401, "Sign in on this page first.")
     if isinstance(origin, str) and origin in services.policy.page_origins:
         try:
-            with deadline(TIMEOUT):
+            with deadline(services.policy.request_seconds):
                 token, ends = await session_for_page(services, viewer, origin)
         except CodeSpent:
             raise HTTPException(401, "This session has ended: sign in again.") from None
@@ -245,7 +244,7 @@ _log = structlog.get_logger("ringside.sign_in")
 
 async def to_provider(request: Request) -> Response:
     """Where the provider signs people in, for the page that sends them there."""
-    from server.auth.oidc_client import FLOW_SECONDS, Flow, NotSignedInThere  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import FLOW_SECONDS, Flow, NotSignedInThere  # noqa: PLC0415 - see Tokens in server.auth.tokens
 
     viewer, body = await _of_own_page(request)
     client, services = _client(request), _services(request)
@@ -279,14 +278,14 @@ async def to_provider(request: Request) -> Response:
 
 async def from_provider(request: Request) -> Response:
     """Sign in whom the provider names, or add what it says to the member who asked for that; back to the page."""
-    from server.auth.oidc_client import NotSignedInThere, OfAnotherFlow  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import NotSignedInThere, OfAnotherFlow  # noqa: PLC0415 - see Tokens in server.auth.tokens
 
     _client(request)
     flow = _open_flow(request)
     if flow is None:
         return _back(request, "", "provider")
     try:
-        with deadline(TIMEOUT):
+        with deadline(_services(request).policy.request_seconds):
             session = await _signed_in(request, flow)
     except NotSignedInThere as failed:
         _log.warning("the provider signed nobody in", reason=str(failed))
@@ -348,7 +347,7 @@ def _kept_of(asked: str) -> list[tuple[str, str]]:
 
 
 def _open_flow(request: Request) -> Flow | None:
-    from server.auth.oidc_client import Flow  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import Flow  # noqa: PLC0415 - see Tokens in server.auth.tokens
 
     name = bound_to_host(_COOKIE, request.headers.get("host", "").lower(), secure=_is_secure(request))
     sealed = cookie_values(request.headers.get("cookie", "").encode("latin-1")).get(name, "")

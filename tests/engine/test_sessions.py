@@ -183,7 +183,8 @@ async def test_a_cookie_counts_on_the_service_s_own_pages_alone(mail: MailingSer
     for site, is_ada in (("cross-site", False), ("same-site", False), ("same-origin", True), ("none", True)):
         page.http.headers["sec-fetch-site"] = site
         assert (await page.ask(VIEWER) is not None) is is_ada, site
-    twice = [("origin", "http://ringside.test"), ("host", "ringside.test"), ("host", "other.test")]
+    cookie = "; ".join(f"{each.name}={each.value}" for each in page.http.cookies.jar)
+    twice = [("cookie", cookie), ("origin", "https://ringside.test"), ("host", "ringside.test"), ("host", "other.test")]
     assert (await page.http.post("/graphql", json={"query": VIEWER}, headers=twice)).json()["data"]["viewer"]
 
 
