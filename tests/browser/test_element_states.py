@@ -807,6 +807,34 @@ async def test_the_service_s_own_page_notices_that_its_session_has_ended(
         await expect(event.get_by_role("radio", checked=True)).not_to_have_count(0)
 
 
+async def test_every_tab_of_the_service_itself_follows_who_is_signed_in(
+    restartable: Restartable, browser: Browser
+) -> None:
+    """Whatever one writes keeps its form, and none is posted in another's name. A cookie that is gone is noticed too."""
+    context, url = await new_context(browser, locale="en-GB"), restartable.service.url
+    page, other = await context.new_page(), await context.new_page()
+    await page.goto(url)
+    shown, comments = page.locator("ringside-sign-in"), page.locator("ringside-comments")
+    await page.evaluate(AS_GUEST_HERE, GUEST)
+    for tab in (page, other):
+        await tab.goto(url)
+        await expect(tab.locator("ringside-sign-in")).to_contain_text("Signed in as Ann")
+    await comments.get_by_role("button", name="Write a comment").click()
+    await comments.get_by_label("Your comment").fill("By Ann.")
+    await other.locator("ringside-sign-in").get_by_role("button", name="Sign out").click()
+    await expect(shown).to_contain_text("You are not signed in.")
+    await expect(comments.get_by_role("button", name="Sign in")).to_be_visible()
+    await other.goto(f"{url}/sign-in")
+    await other.get_by_label("Your name").fill("Bo")
+    await other.get_by_role("button", name="Go on as a guest").click()
+    await expect(shown).to_contain_text("Signed in as Bo")
+    await context.clear_cookies()
+    await comments.get_by_role("button", name="Post").click()
+    await expect(shown).to_contain_text("You are not signed in.")
+    await expect(comments.get_by_role("button", name="Sign in")).to_be_visible()
+    await expect(comments.get_by_label("Your comment")).to_have_value("By Ann.")
+
+
 async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: Restartable, browser: Browser) -> None:
     """A guest, say, who has added an address: the socket that ends for it opens again, by the same session.
 
