@@ -811,7 +811,7 @@ async def test_every_tab_of_the_service_itself_follows_who_is_signed_in(
     restartable: Restartable, browser: Browser
 ) -> None:
     """Whatever one writes keeps its form, and none is posted in another's name. A cookie that is gone is noticed too."""
-    context, url = await new_context(browser, locale="en-GB"), restartable.service.url
+    context, url = await new_context(browser, locale="en-GB", has_touch=True, is_mobile=True), restartable.service.url
     page, other = await context.new_page(), await context.new_page()
     await page.goto(url)
     shown, comments = page.locator("ringside-sign-in"), page.locator("ringside-comments")
@@ -828,6 +828,7 @@ async def test_every_tab_of_the_service_itself_follows_who_is_signed_in(
     await other.get_by_label("Your name").fill("Bo")
     await other.get_by_role("button", name="Go on as a guest").click()
     await expect(shown).to_contain_text("Signed in as Bo")
+    assert await BrowserPage(page, url).too_small() == []
     await context.clear_cookies()
     await comments.get_by_role("button", name="Post").click()
     await expect(shown).to_contain_text("You are not signed in.")
