@@ -1075,12 +1075,12 @@ async def test_standings_that_change_while_they_are_shown_are_shown_with_what_be
 ) -> None:
     """The first points of a season bring the reader's own row and the way to further rows; later ones, those rows.
 
-    Also if they come, and the first rows are read again, while the further ones are on their way.
+    Also if they come, and the first rows are read again, while the further ones are on their way. All rows stay live.
     """
-    events = [new_event(visited, "Season", starts=timedelta(days=400)) for _ in range(2)]
+    events = [new_event(visited, "Season", starts=timedelta(days=400)) for _ in range(3)]
     for member in range(24):
         for event, (match, _) in events:
-            picks = [{"match": match, "team": int(member == OWN)}]
+            picks = [{"match": match, "team": int(member == OWN and event != events[2][0])}]
             visited.edit(SUBMIT_PREDICTION, by=f"rank-{member}", role="member", event=event, picks=picks)
     async with visited.page(
         browser, '<ringside-standings season="Season of Season"></ringside-standings>', member=f"rank-{OWN}"
@@ -1100,10 +1100,14 @@ async def test_standings_that_change_while_they_are_shown_are_shown_with_what_be
             await (await again.value).finished()
             await expect(rows.first.get_by_role("cell").last).to_have_text("2")
         await expect(rows).to_have_count(21)
+        score(visited, *events[2])
+        for row, points in ((19, "3"), (20, "1")):
+            await expect(rows.nth(row).get_by_role("cell").last).to_have_text(points)
+        await expect(rows).to_have_count(21)
 
 
 OWN = 3
-"""Of those who predict, the one who is always wrong."""
+"""Of those who predict, the one who is wrong twice."""
 
 
 def score(visited: Visited, event: str, matches: list[str]) -> None:
