@@ -93,7 +93,10 @@ export class Session extends EventTarget {
     return isElsewhere && !this.member && !(Date.parse(this.visit?.expiresAt!) - Date.now() > 864_000_000);
   }
 
-  /** Takes over what is stored, unless this page has stored it. */
+  /**
+   * Takes over what is stored, unless this page has stored it. On the service's own origin, where nothing but a change
+   * of the cookie's member is noted there, all that is new is one.
+   */
   private load() {
     const before = this.member?.token;
     try {
@@ -102,7 +105,7 @@ export class Session extends EventTarget {
       this.stored = stored;
       Object.assign(this, { member: null, visit: null }, JSON.parse(stored!));
     } catch { /* blocked, or something else is stored there */ }
-    if (before !== this.member?.token) this.dispatchEvent(new Event('change'));
+    if (!isElsewhere || before !== this.member?.token) this.dispatchEvent(new Event('change'));
   }
 }
 

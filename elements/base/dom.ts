@@ -33,8 +33,9 @@ export function h(tag: string, props: Record<string, any> | null, ...children: C
 function flat(children: Child[], into: Node_[] = []): Node_[] {
   for (const child of children) {
     if (Array.isArray(child)) flat(child, into);
-    else if (typeof child !== 'object' && child !== undefined && child !== false) into.push({ tag: '#', props: {}, children: [], text: `${child}` });
-    else if (child) into.push(...(child.tag === Fragment ? child.children : [child]));
+    else if (child != null && child !== false) {
+      into.push(...(typeof child !== 'object' ? [{ tag: '#', props: {}, children: [], text: `${child}` }] : child.tag === Fragment ? child.children : [child]));
+    }
   }
   return into;
 }
@@ -78,12 +79,9 @@ function assign(node: any, before: Record<string, any>, after: Record<string, an
     const value = after[prop];
     if (/^(value$|checked$|on)/.test(prop)) {
       if (node[prop] !== value) node[prop] = value ?? null;
-    } else if (prop === 'key' || value === before[prop]) {
-      continue;
-    } else if (value == null || value === false) {
-      node.removeAttribute(prop);
-    } else {
-      node.setAttribute(prop, value === true ? '' : value);
+    } else if (prop !== 'key' && value !== before[prop]) {
+      if (value == null || value === false) node.removeAttribute(prop);
+      else node.setAttribute(prop, value === true ? '' : value);
     }
   }
 }

@@ -89,6 +89,7 @@ export default class Comments extends Part<CommentsData> {
   protected arrived(data: CommentsData) {
     const { now, comments, commentStatistics, viewer } = data;
     const before = this.comments ?? [];
+    if (this.viewer && !viewer) this.say(this.t('UNAUTHENTICATED'));
     this.comments = comments.nodes;
     this.writing?.keep(before);
     this.take(data);
@@ -139,7 +140,6 @@ export default class Comments extends Part<CommentsData> {
   }
 
   protected signedInOrOut() {
-    if (!this.ringside.session.member && this.viewer) this.say(this.t('UNAUTHENTICATED'));
     void this.reload();
   }
 

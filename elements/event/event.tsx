@@ -25,13 +25,13 @@ export default class EventCard extends Part<Data> {
   private event: Event | null | undefined;
   private viewer: Data['viewer'] = null;
   private choice: Choice = { picks: {}, guess: '' };
-  private isChanged = false;
-  private isSending = false;
+  private declare isChanged?: boolean;
+  private declare isSending?: boolean;
   /** Whether it was open on this page: what is shown then keeps its place, so that nothing moves. */
-  private wasOpen = false;
+  private declare wasOpen?: boolean;
   private problem: { text: string; field: string } | null = null;
   /** Whether a guest was refused what members may. */
-  private needsMember = false;
+  private declare needsMember?: boolean;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'event', english, css);
@@ -42,6 +42,7 @@ export default class EventCard extends Part<Data> {
   protected arrived(data: Data) {
     const event = 'event' in data ? data.event : data.nextEvent;
     if (!event && !('event' in data)) return void this.showLatest(this.last(data));
+    if (this.viewer && !data.viewer) this.say(this.t('UNAUTHENTICATED'));
     this.viewer = data.viewer;
     this.needsMember = false;
     if (event?.id !== this.event?.id) this.begin(event);
@@ -82,7 +83,6 @@ export default class EventCard extends Part<Data> {
   }
 
   protected signedInOrOut() {
-    if (!this.ringside.session.member && this.viewer) this.say(this.t('UNAUTHENTICATED'));
     void this.askAgain();
   }
 

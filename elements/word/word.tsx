@@ -32,16 +32,16 @@ export default class WordOfTheDay extends Part<Data> {
   private graded: Graded | null = null;
   private waitsUntil = 0;
   private due: Due | null = null;
-  private isOpen = false;
-  private isSubscribing = false;
+  private declare isOpen?: boolean;
+  private declare isSubscribing?: boolean;
   private email = '';
   private problem = '';
   private hasQuiz: boolean;
   /** Where a quiz whose questions are all answered is kept: the page may be left to sign in. */
   private kept: string;
-  private isSending = false;
+  private declare isSending?: boolean;
   /** Whether a guest was refused a quiz. */
-  private needsMember = false;
+  private declare needsMember?: boolean;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'word', english, css);

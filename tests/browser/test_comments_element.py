@@ -42,10 +42,6 @@ new PerformanceObserver((list) => {
 }).observe({ type: 'layout-shift' });
 """
 SHIFTED = "new Promise((go) => requestAnimationFrame(() => setTimeout(() => go(shifted))))"
-TOO_SMALL = """['button', 'select', 'textarea', 'input']
-  .flatMap((name) => [...document.querySelector('ringside-comments').shadowRoot.querySelectorAll(name)])
-  .filter((control) => Math.min(control.offsetWidth, control.offsetHeight) < 44)
-  .map((control) => control.outerHTML)"""
 SHOPS_KEY = "the key of a shop, at least 32 letters"
 MARK_HELPFUL = mutation("markHelpful", "CommentMarked", "comment { id helpful }")
 
@@ -889,7 +885,7 @@ async def test_a_thread_with_its_forms_is_accessible_in_every_language(
             await opens.click()
         await expect(element(page).locator("form")).to_have_count(4)
         assert await barriers(page) == []
-        assert await page.page.evaluate(TOO_SMALL) == []
+        assert await page.too_small() == []
         wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         assert not await page.page.evaluate(wide)
         assert page.errors == []
