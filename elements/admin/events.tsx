@@ -247,9 +247,10 @@ export class Events implements Area {
   }
 
   private record(match: Match, value: string) {
+    if (!value) return; // what was picked is no choice any more
     const winner = Number(value);
-    const result = value === 'none' ? null : Number.isNaN(winner) ? { outcome: value } : { outcome: 'WON', winner };
-    if (result) void this.act(RECORD_RESULT, { match: match.id, ...result, revision: match.revision }, this.recorded);
+    const result = Number.isNaN(winner) ? { outcome: value } : { outcome: 'WON', winner };
+    void this.act(RECORD_RESULT, { match: match.id, ...result, revision: match.revision }, this.recorded);
   }
 
   // ── views ──
@@ -407,7 +408,11 @@ export class Events implements Area {
       delete this.picked[match.id];
       if (currentTarget.value !== value) this.record(match, currentTarget.value);
     };
-    const takePicked = (event: any) => { if (match.id in this.picked) take(event); };
+    const takePicked = (event: any) => {
+      if (!(match.id in this.picked)) return;
+      event.preventDefault(); // Enter also opens the list in some browsers
+      take(event);
+    };
     const recording = {
       onkeydown: (event: any) => {
         this.isKeyDown = true;
@@ -415,7 +420,11 @@ export class Events implements Area {
         if (['Enter', 'Escape'].includes(event.key)) takePicked(event);
       },
       onkeyup: () => { this.isKeyDown = false; },
-      onchange: (event: any) => { if (this.isKeyDown) this.picked[match.id] = event.currentTarget.value; else take(event); },
+      // Nothing is kept of what is recorded already: "none yet" is no choice any more once there is a result.
+      onchange: (event: any) => {
+        if (this.isKeyDown && event.currentTarget.value !== value) this.picked[match.id] = event.currentTarget.value;
+        else take(event);
+      },
       onblur: (event: any) => { this.isKeyDown = false; takePicked(event); },
     };
     return (
