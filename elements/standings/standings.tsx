@@ -71,10 +71,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     void (this.season ? this.reload() : this.askAgain());
   }
 
-  private async reload() {
-    const turn = ++this.turn;
-    const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season! }));
-    if (answer && turn === this.turn) this.arrived(answer);
+  private reload() {
+    return this.showLatest(this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season! })));
   }
 
   private show(page: Page, isMore = false) {
