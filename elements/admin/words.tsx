@@ -1,6 +1,6 @@
 // Words: lists, their words one by one, and which of them the next days show.
 
-import { Fragment, type View, h } from '../base/dom';
+import { type View, h } from '../base/dom';
 import { newKey } from '../base/part';
 import { ask } from '../service';
 import {
@@ -364,8 +364,8 @@ export class Words implements Area {
       <li key={date ?? word.id} class="row between word">
         <p>
           {day && <span class="soft">{day} · </span>}
-          <strong><bdi>{term}</bdi></strong>{traditional && traditional !== term && <Fragment> · <bdi>{traditional}</bdi></Fragment>}
-          {reading && <Fragment> · <bdi>{reading}</bdi></Fragment>} · <bdi>{definition}</bdi>
+          <strong><bdi>{term}</bdi></strong>{traditional && traditional !== term && [' · ', <bdi>{traditional}</bdi>]}
+          {reading && [' · ', <bdi>{reading}</bdi>]} · <bdi>{definition}</bdi>
         </p>
         <div class="row">
           <button id={row} type="button" onclick={() => this.edit(word, row)}>{page.t('edit')}{named()}</button>

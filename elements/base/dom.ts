@@ -22,7 +22,6 @@ declare global {
   }
 }
 
-export const Fragment = '';
 const SVG = 'http://www.w3.org/2000/svg';
 
 export function h(tag: string, props: Record<string, any> | null, ...children: Child[]): Node_ {
@@ -34,7 +33,7 @@ function flat(children: Child[], into: Node_[] = []): Node_[] {
   for (const child of children) {
     if (Array.isArray(child)) flat(child, into);
     else if (typeof child !== 'object' && child !== undefined && child !== false) into.push({ tag: '#', props: {}, children: [], text: `${child}` });
-    else if (child) into.push(...(child.tag === Fragment ? child.children : [child]));
+    else if (child) into.push(child);
   }
   return into;
 }
