@@ -368,7 +368,7 @@ export class Boards implements Area {
 
   private settingsForm() {
     const { page } = this;
-    const options = (names: string[], chosen: string) => names.map((name) => <option value={name} selected={name === chosen}>{page.t(name)}</option>);
+    const options = (names: string[]) => names.map((name) => <option value={name}>{page.t(name)}</option>);
     const draft = this.settings!;
     return (
       <form class="stack" onsubmit={(event: Event) => this.save(event)}>
@@ -376,9 +376,9 @@ export class Boards implements Area {
         {draft.field('title', page.t('boardTitle'), { required: true })}
         {draft.field('opensAt', page.t('opensAt'), { type: 'datetime-local' })}
         {draft.field('closesAt', page.t('closesAt'), { type: 'datetime-local' })}
-        {draft.field('electorate', page.t('electorate'), { tag: 'select' }, ...options(ELECTORATES, draft.values.electorate))}
+        {draft.field('electorate', page.t('electorate'), { tag: 'select' }, ...options(ELECTORATES))}
         {draft.values.electorate === 'MEMBERS' && draft.field('membersSince', page.t('membersSince'), { type: 'datetime-local', hint: page.t('membersSinceHint') })}
-        {draft.field('resultsVisible', page.t('resultsVisible'), { tag: 'select' }, ...options(RESULTS, draft.values.resultsVisible))}
+        {draft.field('resultsVisible', page.t('resultsVisible'), { tag: 'select' }, ...options(RESULTS))}
         <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
       </form>
     );
@@ -487,7 +487,7 @@ export class Boards implements Area {
       <div class="stack">
         <p>{page.t('searchedAt', { date: page.date(search.computedAt!, { dateStyle: 'medium', timeStyle: 'short' }) })}</p>
         <div class="row"><label>{page.t('atMost')}<select value={this.atMost} onchange={choose}>
-          {AT_MOST.map((value) => <option value={value} selected={value === this.atMost}>{percent(value)}</option>)}
+          {AT_MOST.map((value) => <option value={value}>{percent(value)}</option>)}
         </select></label></div>
         {this.found(search, this.suspects!)}
       </div>

@@ -402,7 +402,6 @@ export class Events implements Area {
     const { page } = this;
     const { result } = match;
     const value = !result ? 'none' : result.outcome === 'WON' ? String(result.winner) : result.outcome;
-    const shown = this.picked[match.id] ?? value;
     const choices = [...(result ? [] : [['none', page.t('noResult')]]), ...match.teams.map((team, place) => [String(place), page.t('won', { name: team.name ?? team.members.join(' & ') })]), ...OTHERS.map((one) => [one, page.t(one)])];
     const take = ({ currentTarget }: any) => {
       delete this.picked[match.id];
@@ -429,8 +428,8 @@ export class Events implements Area {
     };
     return (
       <label>{page.t('resultOf', { name: match.name })}
-        <select value={shown} {...recording}>
-          {choices.map(([one, text]) => <option value={one} selected={one === shown}>{text}</option>)}
+        <select value={this.picked[match.id] ?? value} {...recording}>
+          {choices.map(([one, text]) => <option value={one}>{text}</option>)}
         </select>
       </label>
     );
