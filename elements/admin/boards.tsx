@@ -7,7 +7,7 @@ import {
   ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, ONE_CONTENDER, type OneContenderData,
   RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, UPDATE_CONTENDER, VOID_VOTERS,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment, once } from './area';
+import { type Area, type Page, ended, local, moment, once, time } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
 import { Picture } from './picture';
@@ -344,7 +344,7 @@ export class Boards implements Area {
   private whyClosed(opensAt: string | null) {
     const { page } = this;
     const opens = opensAt && page.secondsTo(opensAt) > 0;
-    return opens ? `${page.t('opensAt')} ${page.date(opensAt, { dateStyle: 'medium', timeStyle: 'short' })}` : page.t('closed');
+    return opens ? `${page.t('opensAt')} ${time(page, opensAt)}` : page.t('closed');
   }
 
   private chosen(board: Board) {
@@ -485,7 +485,7 @@ export class Boards implements Area {
     };
     return (
       <div class="stack">
-        <p>{page.t('searchedAt', { date: page.date(search.computedAt!, { dateStyle: 'medium', timeStyle: 'short' }) })}</p>
+        <p>{page.t('searchedAt', { date: time(page, search.computedAt!) })}</p>
         <div class="row"><label>{page.t('atMost')}<select value={this.atMost} onchange={choose}>
           {AT_MOST.map((value) => <option value={value}>{percent(value)}</option>)}
         </select></label></div>

@@ -7,7 +7,7 @@ import {
   ADD_MATCH, CREATE_EVENT, EVENTS, EVENT_CARD, type EventCardData, type EventsData, LOCK_EVENT, RECORD_RESULT, RECORD_TIE_BREAK, REMOVE_MATCH,
   REORDER_MATCHES, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT, UPDATE_MATCH,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment, once } from './area';
+import { type Area, type Page, ended, local, moment, once, time } from './area';
 import { parseMatch, parseSides, typedSide } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
@@ -302,7 +302,7 @@ export class Events implements Area {
       <section class="stack" key={card.id}>
         <h2 id="chosen-event" tabindex="-1" dir="auto">{card.name}</h2>
         <div class="row">
-          <span class="soft">{page.t(card.state)} · {page.date(card.startsAt, { dateStyle: 'medium', timeStyle: 'short' })}</span>
+          <span class="soft">{page.t(card.state)} · {time(page, card.startsAt)}</span>
           {card.state === 'UPCOMING' && <button type="button" onclick={once(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
           {['LOCKED', 'SCORED'].includes(card.state) && <button type="button" class="primary" onclick={once(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('scoreEvent')}</button>}
           {this.incomplete === card.id && <button type="button" onclick={once(() => this.act(SCORE_EVENT, { event: card.id, confirmMissing: true }, 'scoredNow'))}>{page.t('scoreWithout')}</button>}
