@@ -19,7 +19,7 @@ export const field = (event: Event, name: string) => String(new FormData(event.c
 export const anew = ({ currentTarget }: any) => { currentTarget.value = ''; };
 
 /** Not for the second click of a double one: another button may stand there by then. */
-export const once = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
+export const firstClick = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
 
 /** A moment as it is read. */
 export const time = (page: Page, iso: string) => page.date(iso, { dateStyle: 'medium', timeStyle: 'short' });

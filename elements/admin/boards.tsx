@@ -7,7 +7,7 @@ import {
   ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, ONE_CONTENDER, type OneContenderData,
   RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, UPDATE_CONTENDER, VOID_VOTERS,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment, once, time } from './area';
+import { type Area, type Page, ended, firstClick, local, moment, time } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
 import { Picture } from './picture';
@@ -453,8 +453,8 @@ export class Boards implements Area {
         <td>{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
         <td>{page.number(one.score ?? 0)}</td>
         <td>
-          <button id={id} type="button" onclick={once(() => this.edit(one, id))}>{page.t('edit')}<span class="hidden"> {one.name}</span></button>{' '}
-          <button type="button" onclick={once(() => this.retire(one))}>{page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span></button>
+          <button id={id} type="button" onclick={firstClick(() => this.edit(one, id))}>{page.t('edit')}<span class="hidden"> {one.name}</span></button>{' '}
+          <button type="button" onclick={firstClick(() => this.retire(one))}>{page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span></button>
         </td>
       </tr>
     );

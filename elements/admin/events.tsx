@@ -7,7 +7,7 @@ import {
   ADD_MATCH, CREATE_EVENT, EVENTS, EVENT_CARD, type EventCardData, type EventsData, LOCK_EVENT, RECORD_RESULT, RECORD_TIE_BREAK, REMOVE_MATCH,
   REORDER_MATCHES, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT, UPDATE_MATCH,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment, once, time } from './area';
+import { type Area, type Page, ended, firstClick, local, moment, time } from './area';
 import { parseMatch, parseSides, typedSide } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
@@ -303,10 +303,10 @@ export class Events implements Area {
         <h2 id="chosen-event" tabindex="-1" dir="auto">{card.name}</h2>
         <div class="row">
           <span class="soft">{page.t(card.state)} · {time(page, card.startsAt)}</span>
-          {card.state === 'UPCOMING' && <button type="button" onclick={once(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
-          {['LOCKED', 'SCORED'].includes(card.state) && <button type="button" class="primary" onclick={once(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('scoreEvent')}</button>}
-          {this.incomplete === card.id && <button type="button" onclick={once(() => this.act(SCORE_EVENT, { event: card.id, confirmMissing: true }, 'scoredNow'))}>{page.t('scoreWithout')}</button>}
-          {card.state === 'SCORED' && <button type="button" onclick={once(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
+          {card.state === 'UPCOMING' && <button type="button" onclick={firstClick(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
+          {['LOCKED', 'SCORED'].includes(card.state) && <button type="button" class="primary" onclick={firstClick(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('scoreEvent')}</button>}
+          {this.incomplete === card.id && <button type="button" onclick={firstClick(() => this.act(SCORE_EVENT, { event: card.id, confirmMissing: true }, 'scoredNow'))}>{page.t('scoreWithout')}</button>}
+          {card.state === 'SCORED' && <button type="button" onclick={firstClick(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
         </div>
         {this.goneMatch(card)}
         {this.matchesTable(card)}
@@ -372,7 +372,7 @@ export class Events implements Area {
           {isOpen && <button id={`edit-match-${place}`} type="button" onclick={() => this.edit(match)}>{page.t('edit')}{named()}</button>}
           <button id={`match-${place}`} type="button" onclick={() => this.move(match, place - 1)}>{page.t('up')}{named()}</button>
           <button type="button" onclick={() => this.move(match, place + 1)}>{page.t('down')}{named()}</button>
-          <button type="button" class="plain" aria-describedby={isOpen && 'removing'} onclick={once(() => this.remove(match, place))}>{page.t('remove')}{named()}</button>
+          <button type="button" class="plain" aria-describedby={isOpen && 'removing'} onclick={firstClick(() => this.remove(match, place))}>{page.t('remove')}{named()}</button>
         </div>
       </li>
     );

@@ -7,7 +7,7 @@ import {
   ADD_WORDS, CREATE_WORD_LIST, DELETE_WORD_LIST, ONE_WORD, REMOVE_WORD, UPDATE_WORD, UPDATE_WORD_LIST, WORDS_OF_LIST, WORD_LISTS,
   WORD_LIST_CARD, type WordListCardData, type WordListsData,
 } from '../generated/admin';
-import { type Area, type Page, field, once } from './area';
+import { type Area, type Page, field, firstClick } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
 
@@ -369,7 +369,7 @@ export class Words implements Area {
         </p>
         <div class="row">
           <button id={row} type="button" onclick={() => this.edit(word, row)}>{page.t('edit')}{named()}</button>
-          <button type="button" class="plain" onclick={once(() => this.remove(word, row))}>{page.t('remove')}{named()}</button>
+          <button type="button" class="plain" onclick={firstClick(() => this.remove(word, row))}>{page.t('remove')}{named()}</button>
         </div>
       </li>
     );
