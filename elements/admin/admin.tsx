@@ -6,7 +6,7 @@ import * as service from '../service';
 import type { Doc, Refused } from '../service';
 import { ACTIVITY, ADMIN_VIEWER, ANSWER_FOR_SITE, type ActivityData, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
-import { type Area, Hidden, once } from './area';
+import { type Area, Hidden, firstClick } from './area';
 import { Boards } from './boards';
 import { Draft } from './draft';
 import { Events } from './events';
@@ -543,9 +543,9 @@ class Admin extends Part<AdminViewerData> {
           <p class="soft">{this.t('keys')}</p>
           {this.remark.field('note', this.t('noteToAuthor'))}
           <div class="row actions">
-            <button type="button" class="primary" onclick={once(() => this.inTurn(() => this.settle('PUBLISHED')))}>{this.t('publish')}</button>
+            <button type="button" class="primary" onclick={firstClick(() => this.inTurn(() => this.settle('PUBLISHED')))}>{this.t('publish')}</button>
             <span>{this.t('reject')}</span>
-            {GROUNDS.map((ground, place) => <button type="button" onclick={once(() => this.inTurn(() => this.settle('REJECTED', ground)))}>{`${place + 1} ${this.t(ground)}`}</button>)}
+            {GROUNDS.map((ground, place) => <button type="button" onclick={firstClick(() => this.inTurn(() => this.settle('REJECTED', ground)))}>{`${place + 1} ${this.t(ground)}`}</button>)}
             <button type="button" aria-disabled={!this.last.length && 'true'} onclick={() => this.inTurn(() => this.undo(), false)}>{this.t('undo')}</button>
             <button type="button" onclick={() => { this.chosen = new Set(list?.map(({ id }) => id)); this.render(); }}>{this.t('chooseAll')}</button>
           </div>

@@ -7,7 +7,7 @@ import {
   ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, ONE_CONTENDER, type OneContenderData,
   RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, UPDATE_CONTENDER, VOID_VOTER, VOID_VOTERS,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment, once } from './area';
+import { type Area, type Page, ended, firstClick, local, moment, time } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
 import { Picture } from './picture';
@@ -359,7 +359,7 @@ export class Boards implements Area {
   private whyClosed(opensAt: string | null) {
     const { page } = this;
     const opens = opensAt && page.secondsTo(opensAt) > 0;
-    return opens ? `${page.t('opensAt')} ${page.date(opensAt, { dateStyle: 'medium', timeStyle: 'short' })}` : page.t('closed');
+    return opens ? `${page.t('opensAt')} ${time(page, opensAt)}` : page.t('closed');
   }
 
   private chosen(board: Board) {
@@ -383,7 +383,7 @@ export class Boards implements Area {
 
   private settingsForm() {
     const { page } = this;
-    const options = (names: string[], chosen: string) => names.map((name) => <option value={name} selected={name === chosen}>{page.t(name)}</option>);
+    const options = (names: string[]) => names.map((name) => <option value={name}>{page.t(name)}</option>);
     const draft = this.settings!;
     return (
       <form class="stack" onsubmit={(event: Event) => this.save(event)}>
@@ -391,9 +391,9 @@ export class Boards implements Area {
         {draft.field('title', page.t('boardTitle'), { required: true })}
         {draft.field('opensAt', page.t('opensAt'), { type: 'datetime-local' })}
         {draft.field('closesAt', page.t('closesAt'), { type: 'datetime-local' })}
-        {draft.field('electorate', page.t('electorate'), { tag: 'select' }, ...options(ELECTORATES, draft.values.electorate))}
+        {draft.field('electorate', page.t('electorate'), { tag: 'select' }, ...options(ELECTORATES))}
         {draft.values.electorate === 'MEMBERS' && draft.field('membersSince', page.t('membersSince'), { type: 'datetime-local', hint: page.t('membersSinceHint') })}
-        {draft.field('resultsVisible', page.t('resultsVisible'), { tag: 'select' }, ...options(RESULTS, draft.values.resultsVisible))}
+        {draft.field('resultsVisible', page.t('resultsVisible'), { tag: 'select' }, ...options(RESULTS))}
         <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
       </form>
     );
@@ -468,8 +468,8 @@ export class Boards implements Area {
         <td>{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
         <td>{page.number(one.score ?? 0)}</td>
         <td>
-          <button id={id} type="button" onclick={once(() => this.edit(one, id))}>{page.t('edit')}<span class="hidden"> {one.name}</span></button>{' '}
-          <button type="button" onclick={once(() => this.retire(one))}>{page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span></button>
+          <button id={id} type="button" onclick={firstClick(() => this.edit(one, id))}>{page.t('edit')}<span class="hidden"> {one.name}</span></button>{' '}
+          <button type="button" onclick={firstClick(() => this.retire(one))}>{page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span></button>
         </td>
       </tr>
     );
@@ -505,9 +505,9 @@ export class Boards implements Area {
     };
     return (
       <div class="stack">
-        <p>{page.t('searchedAt', { date: page.date(search.computedAt!, { dateStyle: 'medium', timeStyle: 'short' }) })}</p>
+        <p>{page.t('searchedAt', { date: time(page, search.computedAt!) })}</p>
         <div class="row"><label>{page.t('atMost')}<select value={this.atMost} onchange={choose}>
-          {AT_MOST.map((value) => <option value={value} selected={value === this.atMost}>{percent(value)}</option>)}
+          {AT_MOST.map((value) => <option value={value}>{percent(value)}</option>)}
         </select></label></div>
         {this.found(search, this.suspects!)}
       </div>

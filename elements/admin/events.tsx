@@ -7,7 +7,7 @@ import {
   ADD_MATCH, CREATE_EVENT, EVENTS, EVENT_CARD, type EventCardData, type EventsData, LOCK_EVENT, RECORD_RESULT, RECORD_TIE_BREAK, REMOVE_MATCH,
   REORDER_MATCHES, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT, UPDATE_MATCH,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment, once } from './area';
+import { type Area, type Page, ended, firstClick, local, moment, time } from './area';
 import { parseMatch, parseSides, typedSide } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
@@ -251,9 +251,10 @@ export class Events implements Area {
   }
 
   private record(match: Match, value: string) {
+    if (!value) return; // what was picked is no choice any more
     const winner = Number(value);
-    const result = value === 'none' ? null : Number.isNaN(winner) ? { outcome: value } : { outcome: 'WON', winner };
-    if (result) void this.act(RECORD_RESULT, { match: match.id, ...result, revision: match.revision }, this.recorded);
+    const result = Number.isNaN(winner) ? { outcome: value } : { outcome: 'WON', winner };
+    void this.act(RECORD_RESULT, { match: match.id, ...result, revision: match.revision }, this.recorded);
   }
 
   // ── views ──
@@ -305,11 +306,11 @@ export class Events implements Area {
       <section class="stack" key={card.id}>
         <h2 id="chosen-event" tabindex="-1" dir="auto">{card.name}</h2>
         <div class="row">
-          <span class="soft">{page.t(card.state)} · {page.date(card.startsAt, { dateStyle: 'medium', timeStyle: 'short' })}</span>
-          {card.state === 'UPCOMING' && <button type="button" onclick={once(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
-          {['LOCKED', 'SCORED'].includes(card.state) && <button type="button" class="primary" onclick={once(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('scoreEvent')}</button>}
-          {this.incomplete === card.id && <button type="button" onclick={once(() => this.act(SCORE_EVENT, { event: card.id, confirmMissing: true }, 'scoredNow'))}>{page.t('scoreWithout')}</button>}
-          {card.state === 'SCORED' && <button type="button" onclick={once(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
+          <span class="soft">{page.t(card.state)} · {time(page, card.startsAt)}</span>
+          {card.state === 'UPCOMING' && <button type="button" onclick={firstClick(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
+          {['LOCKED', 'SCORED'].includes(card.state) && <button type="button" class="primary" onclick={firstClick(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('scoreEvent')}</button>}
+          {this.incomplete === card.id && <button type="button" onclick={firstClick(() => this.act(SCORE_EVENT, { event: card.id, confirmMissing: true }, 'scoredNow'))}>{page.t('scoreWithout')}</button>}
+          {card.state === 'SCORED' && <button type="button" onclick={firstClick(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
         </div>
         {this.goneMatch(card)}
         {this.matchesTable(card)}
@@ -382,7 +383,7 @@ export class Events implements Area {
           {isOpen && <button id={`edit-match-${place}`} type="button" onclick={() => this.edit(match)}>{page.t('edit')}{named()}</button>}
           <button id={`match-${place}`} type="button" {...passing(place - 1)}>{page.t('up')}{named()}</button>
           <button type="button" {...passing(place + 1)}>{page.t('down')}{named()}</button>
-          <button type="button" class="plain" aria-describedby={isOpen && 'removing'} onclick={once(() => this.remove(match, place))}>{page.t('remove')}{named()}</button>
+          <button type="button" class="plain" aria-describedby={isOpen && 'removing'} onclick={firstClick(() => this.remove(match, place))}>{page.t('remove')}{named()}</button>
         </div>
       </li>
     );
@@ -412,13 +413,16 @@ export class Events implements Area {
     const { page } = this;
     const { result } = match;
     const value = !result ? 'none' : result.outcome === 'WON' ? String(result.winner) : result.outcome;
-    const shown = this.picked[match.id] ?? value;
     const choices = [...(result ? [] : [['none', page.t('noResult')]]), ...match.teams.map((team, place) => [String(place), page.t('won', { name: team.name ?? team.members.join(' & ') })]), ...OTHERS.map((one) => [one, page.t(one)])];
     const take = ({ currentTarget }: any) => {
       delete this.picked[match.id];
       if (currentTarget.value !== value) this.record(match, currentTarget.value);
     };
-    const takePicked = (event: any) => { if (match.id in this.picked) take(event); };
+    const takePicked = (event: any) => {
+      if (!(match.id in this.picked)) return;
+      event.preventDefault(); // Enter also opens the list in some browsers
+      take(event);
+    };
     const recording = {
       onkeydown: (event: any) => {
         this.isKeyDown = true;
@@ -426,13 +430,17 @@ export class Events implements Area {
         if (['Enter', 'Escape'].includes(event.key)) takePicked(event);
       },
       onkeyup: () => { this.isKeyDown = false; },
-      onchange: (event: any) => { if (this.isKeyDown) this.picked[match.id] = event.currentTarget.value; else take(event); },
+      // Nothing is kept of what is recorded already: "none yet" is no choice any more once there is a result.
+      onchange: (event: any) => {
+        if (this.isKeyDown && event.currentTarget.value !== value) this.picked[match.id] = event.currentTarget.value;
+        else take(event);
+      },
       onblur: (event: any) => { this.isKeyDown = false; takePicked(event); },
     };
     return (
       <label>{page.t('resultOf', { name: match.name })}
-        <select value={shown} {...recording}>
-          {choices.map(([one, text]) => <option value={one} selected={one === shown}>{text}</option>)}
+        <select value={this.picked[match.id] ?? value} {...recording}>
+          {choices.map(([one, text]) => <option value={one}>{text}</option>)}
         </select>
       </label>
     );

@@ -22,7 +22,6 @@ declare global {
   }
 }
 
-export const Fragment = '';
 const SVG = 'http://www.w3.org/2000/svg';
 
 export function h(tag: string, props: Record<string, any> | null, ...children: Child[]): Node_ {
@@ -33,9 +32,7 @@ export function h(tag: string, props: Record<string, any> | null, ...children: C
 function flat(children: Child[], into: Node_[] = []): Node_[] {
   for (const child of children) {
     if (Array.isArray(child)) flat(child, into);
-    else if (child != null && child !== false) {
-      into.push(...(typeof child !== 'object' ? [{ tag: '#', props: {}, children: [], text: `${child}` }] : child.tag === Fragment ? child.children : [child]));
-    }
+    else if (child != null && child !== false) into.push(typeof child !== 'object' ? { tag: '#', props: {}, children: [], text: `${child}` } : child);
   }
   return into;
 }

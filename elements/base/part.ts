@@ -90,10 +90,10 @@ export abstract class Part<Data> {
   }
 
   /** Shows what the first request answers, and asks it again as long as there is no answer. */
-  async start(first: Promise<Data>, request: [Doc<any, any>, object], arrival?: Promise<number | void>) {
+  async start(asked: Promise<Data>, request: [Doc<any, any>, object], arrival?: Promise<number | void>) {
     this.render();
     this.first = request;
-    await this.showLatest(this.askFirst(first), arrival);
+    await this.showLatest(this.askFirst(asked), arrival);
   }
 
   /** The answer to the first request, which may be on its way. */
@@ -204,7 +204,7 @@ export abstract class Part<Data> {
 
   /**
    * The answer to a request that is sent again while the service cannot be reached, or its first field says that this
-   * cannot be done now; null if the element has left.
+   * cannot be done now; null if it was refused, which is then said, or if the element has left.
    */
   async insist<T>(send: () => Promise<T>): Promise<T | null> {
     for (let wait = 0.5; !this.isStopped; wait = Math.min(wait * 2, 16)) {

@@ -145,7 +145,7 @@ export default class Board extends Part<BoardData> {
     if (shown) this.pictures.set(contender.id, shown);
   }
 
-  private learn(rows: BoardData['board'] extends infer B ? NonNullable<B> extends { leaderboard: { nodes: infer R } } ? R : never : never) {
+  private learn(rows: NonNullable<BoardData['board']>['leaderboard']['nodes']) {
     rows.forEach(({ contender }) => this.keepPicture(contender));
     this.rows = rows;
   }

@@ -367,4 +367,4 @@ function kept(tag: string) {
 /** Those that are not known yet. */
 const without = <T extends Reply>(known: Reply[], all: T[]) => all.filter(({ id }) => !known.some((one) => one.id === id));
 
-const listed = (text: string | null) => text?.split(/[\s,]+/).filter(Boolean) ?? [];
+const listed = (text: string | null) => text?.match(/[^\s,]+/g) ?? [];

@@ -58,7 +58,7 @@ export default class EventCard extends Part<Data> {
       const found = await this.insist(() => this.ringside.ask(LATEST_EVENTS, { after }));
       if (!found) return null;
       const { nodes, pageInfo } = found.events;
-      const last = nodes.find((one) => one.season === (season || one.season));
+      const last = nodes.find((one) => !season || one.season === season);
       if (last) return this.insist(() => this.ringside.ask(LATEST_EVENT, { event: last.id }));
       if (!pageInfo.hasNextPage) return { ...data, event: null };
       after = pageInfo.endCursor;
@@ -241,13 +241,13 @@ export default class EventCard extends Part<Data> {
         <fieldset>
           <legend>
             <span dir="auto">{name}</span>
-            <span class="soft"> {this.t('worth', { n: points })}{preshow && ` · ${this.t('preshow')}`}</span>
+            <span class="soft"> {this.t('points', { n: points })}{preshow && ` · ${this.t('preshow')}`}</span>
           </legend>
           {championships.length > 0 && <p class="soft" dir="auto">{this.t('for', { what: championships.join(', ') })}</p>}
           <div class="teams">
             {teams.map((team, index) => this.team({ id, index, team, result, share: all ? pickCounts![index]! / all : null, pick }))}
           </div>
-          {result && result.outcome !== 'WON' ? <p class="soft">{this.t(result.outcome === 'CANCELLED' ? 'CANCELLED_MATCH' : result.outcome)}</p>
+          {result && result.outcome !== 'WON' ? <p class="soft">{this.t(result.outcome)}</p>
             : pick && result ? <p class={pick.correct ? 'right' : 'soft'}>{this.t(pick.correct ? 'wasRight' : 'wasWrong')}</p>
             : <p></p>}
         </fieldset>
@@ -261,8 +261,8 @@ export default class EventCard extends Part<Data> {
     const chosen = this.isOpen ? this.choice.picks[id] === index : pick?.team === index;
     const percent = share !== null && this.number(share, { style: 'percent', maximumFractionDigits: 0 });
     return (
-      <label key={index} class={`team ${chosen ? 'chosen' : ''} ${won ? 'won' : ''}`} part={chosen ? 'team chosen' : 'team'}>
-        <input type="radio" name={id} value={String(index)} checked={chosen} disabled={!this.isOpen} onchange={() => this.change({ picks: { ...this.choice.picks, [id]: index } })} />
+      <label key={index} class={`team ${chosen ? 'chosen' : ''}`} part={chosen ? 'team chosen' : 'team'}>
+        <input type="radio" name={id} checked={chosen} disabled={!this.isOpen} onchange={() => this.change({ picks: { ...this.choice.picks, [id]: index } })} />
         <span class="who">
           <span dir="auto">{team.name ?? members}</span>
           {team.name && <span class="soft" dir="auto">{members}</span>}

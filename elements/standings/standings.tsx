@@ -28,13 +28,13 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private more: string | null = null;
   /** Undefined until it is known. */
   private viewer: Viewer | undefined;
-  private declare isHidden?: boolean;
+  private isHidden = false;
   private code = '';
   private problem = '';
   private isJoining = false;
-  private declare isSending?: boolean;
+  private isSending = false;
   /** Whether a guest was refused what members may. */
-  private declare needsMember?: boolean;
+  private needsMember = false;
   private soon = 0;
   private reading?: Promise<void>;
 
@@ -73,10 +73,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     void (this.season ? this.reload() : this.askAgain());
   }
 
-  private async reload() {
-    const turn = ++this.turn;
-    const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season!, first: this.size }));
-    if (answer && turn === this.turn) this.arrived(answer);
+  private reload() {
+    return this.showLatest(this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season!, first: this.size })));
   }
 
   private show(page: Page, isMore = false) {

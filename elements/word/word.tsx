@@ -18,7 +18,7 @@ type Due = NonNullable<DueWordsData['viewer']>['due']['nodes'];
 const GRADES = ['AGAIN', 'HARD', 'GOOD', 'EASY'];
 
 /** Not for the second click of a double one: what stands there by then has not been read. */
-const read = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
+const firstClick = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
 
 export default class WordOfTheDay extends Part<Data> {
   private words: Daily[] | null = null;
@@ -296,7 +296,7 @@ export default class WordOfTheDay extends Part<Data> {
         <p class="soft">{this.t('question', { n: asked.number, total: questions.length })}</p>
         <h3 id="question" class="prompt" tabindex="-1" dir="auto">{asked.prompt}</h3>
         <ul class="choices">
-          {asked.choices.map((choice) => <li key={choice}><button type="button" part="button" dir="auto" onclick={read(() => this.choose(choice))}>{choice}</button></li>)}
+          {asked.choices.map((choice) => <li key={choice}><button type="button" part="button" dir="auto" onclick={firstClick(() => this.choose(choice))}>{choice}</button></li>)}
         </ul>
       </div>
     );
@@ -329,7 +329,7 @@ export default class WordOfTheDay extends Part<Data> {
       <div class="stack" id="due" tabindex="-1" aria-label={this.t('due')}>
         {this.entry(next.word, this.isOpen)}
         <div class="row">
-          {this.isOpen ? GRADES.map((grade) => <button type="button" part="button" onclick={read(() => this.once(() => this.grade(grade)))}>{this.t(grade)}</button>) : (
+          {this.isOpen ? GRADES.map((grade) => <button type="button" part="button" onclick={firstClick(() => this.once(() => this.grade(grade)))}>{this.t(grade)}</button>) : (
             <button type="button" class="primary" part="button" onclick={() => { this.isOpen = true; void this.focus('#due button'); }}>{this.t('show')}</button>
           )}
           <button type="button" class="plain" onclick={() => { this.due = null; void this.focus('#title'); }}>{this.t('back')}</button>

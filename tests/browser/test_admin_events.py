@@ -327,6 +327,26 @@ async def test_a_result_that_the_keyboard_chose_stays_when_the_answer_about_anot
     await expect(second).to_have_text("Bo won")
 
 
+async def test_a_keyboard_that_went_back_to_no_result_records_no_other_one(visited: Visited, browser: Browser) -> None:
+    """Once the first one is recorded "none yet" is no choice any more."""
+    event = new_event(visited, "Wavering night", "Main")
+    visited.edit(LOCK_EVENT, event=event)
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Wavering night").click()
+    async with held_back(page.page, "idempotencyKey") as held:
+        await page.page.get_by_label("Result of Main").focus()
+        for key in ("ArrowDown", "ArrowDown", "Enter"):
+            await page.page.keyboard.press(key)
+        await until(lambda: held, "the result is on its way")
+        for key in ("ArrowUp", "ArrowUp"):
+            await page.page.keyboard.press(key)
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    async with held_back(page.page, "idempotencyKey") as more:
+        await page.page.keyboard.press("Tab")
+    await expect(page.page.get_by_label("Result of Main").locator("option:checked")).to_have_text("Bo won")
+    assert not more
+
+
 async def test_a_result_that_is_corrected_after_scoring_counts_once_it_is_scored_again(
     visited: Visited, browser: Browser
 ) -> None:
