@@ -810,8 +810,9 @@ async def test_the_service_s_own_page_notices_that_its_session_has_ended(
 async def test_every_tab_of_the_service_itself_follows_who_is_signed_in(
     restartable: Restartable, browser: Browser
 ) -> None:
-    """Whatever one writes keeps its form, and none is posted in another's name. A cookie that is gone is noticed too."""
-    context, url = await new_context(browser, locale="en-GB", has_touch=True, is_mobile=True), restartable.service.url
+    """What one writes keeps its form, and is not posted in another's name. A cookie that is gone is noticed too."""
+    context = await new_context(browser, locale="en-GB", has_touch=True, is_mobile=True)
+    url = restartable.service.url
     page, other = await context.new_page(), await context.new_page()
     await page.goto(url)
     shown, comments = page.locator("ringside-sign-in"), page.locator("ringside-comments")
