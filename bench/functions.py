@@ -41,7 +41,7 @@ from server.app import application
 from server.auth.tokens import mint
 from server.commands.serve import uvicorn_config
 from server.engine import run_engine
-from server.engine.table import open_engine
+from server.engine.table import open_unchecked_table
 from server.settings import Settings
 
 PACKAGES = ("server", "schema", "resolvers", "datastore")
@@ -186,7 +186,7 @@ async def record(settings: Settings, event: str, kind: str, headers: Sequence[st
     editor = f"authorization: Bearer {mint(settings, 'editor', roles=[Role.EDITOR])}"
     who = editor if kind == "scoring" else f"cookie: {seeded_table.cookie()}"
     recordings: list[Calls] = []
-    async with open_engine(settings) as table:
+    async with open_unchecked_table(settings) as table:
         server = uvicorn.Server(uvicorn_config(settings, application(settings, table), 1))
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))

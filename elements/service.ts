@@ -93,7 +93,10 @@ export class Session extends EventTarget {
     return isElsewhere && !this.member && !(Date.parse(this.visit?.expiresAt!) - Date.now() > 864_000_000);
   }
 
-  /** Takes over what is stored, unless this page has stored it. */
+  /**
+   * Takes over what is stored, unless this page has stored it. On the service's own origin, where nothing but a change
+   * of the cookie's member is noted there, all that is new is one.
+   */
   private load() {
     const before = this.member?.token;
     try {
@@ -102,7 +105,7 @@ export class Session extends EventTarget {
       this.stored = stored;
       Object.assign(this, { member: null, visit: null }, JSON.parse(stored!));
     } catch { /* blocked, or something else is stored there */ }
-    if (before !== this.member?.token) this.dispatchEvent(new Event('change'));
+    if (!isElsewhere || before !== this.member?.token) this.dispatchEvent(new Event('change'));
   }
 }
 
@@ -117,8 +120,8 @@ if (isElsewhere && location.hash.startsWith('#ringside-code='))
 const parameters = (document: string, variables: object) =>
   known(document) ? { documentId: document.slice(1), variables } : { query: document, variables };
 const known = (document: string) => /^[qpmsv][\da-f]{10}$/.test(document);
-const isMutation = (document: string) => /^[mv][\da-f]{10}$|(^|})\s*mutation\b/m.test(document);
-const startsVisit = (document: string) => /^v|startVisit/.test(document);
+/** Whether it changes something, beyond starting a visit. */
+const isMutation = (document: string) => /^m[\da-f]{10}$|(^|})\s*mutation\b/m.test(document) && !/startVisit/.test(document);
 
 /**
  * The data of an operation's answer; Failed if there is none. A visitor's mutation starts a visit where it needs one. A
@@ -128,7 +131,7 @@ export async function ask<Data, Variables extends object>(
   document: Doc<Data, Variables>,
   variables: Variables = {} as Variables,
 ): Promise<Data> {
-  if (isMutation(document) && !startsVisit(document)) {
+  if (isMutation(document)) {
     await session.starting;
     if (session.lacksVisit) await (session.starting ??= ask(START_VISIT).finally(() => (session.starting = null)));
   }
@@ -155,10 +158,9 @@ async function post(document: string, variables: object, again = true): Promise<
     if (refused) throw new Failed(refused);
     const { data, errors } = await response.json();
     if (response.status === 401 && again) {
-      const isCarriedOut = isMutation(document) && !startsVisit(document);
-      // Not a cookie's for what its end has elements ask again: where something keeps it, they would ask without an end.
-      if (authorization || isCarriedOut) session.drop(authorization);
-      if (!isCarriedOut) return post(document, variables, false);
+      // A read drops no cookie: elements would then ask again, and where a browser keeps the cookie, without an end.
+      if (authorization || isMutation(document)) session.drop(authorization);
+      if (!isMutation(document)) return post(document, variables, false);
     }
     if (data && !errors) return data;
     const { message, extensions = {} } = errors[0];

@@ -20,7 +20,7 @@ export default (base: URL, opened: Window | null, session: Session, send: typeof
     location.assign(page);
     return;
   }
-  const state = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  const state = crypto.getRandomValues(new Uint32Array(4)).join('-');
   page.searchParams.set('origin', location.origin);
   page.searchParams.set('state', state);
   const take = ({ source, origin, data }: MessageEvent) => {

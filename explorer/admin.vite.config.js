@@ -1,5 +1,5 @@
 import { parse, print } from 'graphql';
-import { defineConfig, mergeConfig } from 'vite';
+import { mergeConfig } from 'vite';
 
 import { readDocuments } from './documents.js';
 import elements from './elements.vite.config.js';
@@ -16,12 +16,13 @@ const shown = {
 };
 
 // The admin pages are a script of their own, built as the elements are: what pages of other sites load stays as small.
-export default defineConfig(({ mode }) => {
-  const config = mergeConfig(elements, { mode });
-  config.plugins = [...elements.plugins.filter(({ name }) => name !== 'service-list'), shown];
-  config.build.outDir = '../server/http/pages/admin';
-  config.build.lib.entry = 'admin/admin.tsx';
-  config.build.rolldownOptions.output.entryFileNames = 'admin.[hash].js';
-  config.build.rolldownOptions.output.chunkFileNames = 'admin/[name].[hash].js';
-  return config;
+const shared = { ...elements, plugins: elements.plugins.filter(({ name }) => name !== 'service-list') };
+
+export default mergeConfig(shared, {
+  plugins: [shown],
+  build: {
+    outDir: '../server/http/pages/admin',
+    lib: { entry: 'admin/admin.tsx' },
+    rolldownOptions: { output: { entryFileNames: 'admin.[hash].js', chunkFileNames: 'admin/[name].[hash].js' } },
+  },
 });

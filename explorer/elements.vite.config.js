@@ -64,7 +64,7 @@ export default defineConfig({
       },
     },
   ],
-  oxc: { jsx: { runtime: 'classic', pragma: 'h', pragmaFrag: 'Fragment', pure: false } },
+  oxc: { jsx: { runtime: 'classic', pragma: 'h', pure: false } },
   build: {
     outDir: '../server/http/pages/elements',
     emptyOutDir: true,

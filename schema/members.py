@@ -50,8 +50,8 @@ class SuspensionOfUser:
     )
     roles: list[str] | None = field(
         visibility.roles,
-        "What the member may do: member, moderator, editor, admin. Visible to the member, with what their token gives "
-        "them, and to admins.",
+        "What the member may do: member, moderator, editor, admin. Visible to admins, and to the member: with what "
+        "their token gives them, and `member` alone in a session on another site's pages that has no roles there.",
     )
 
 

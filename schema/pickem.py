@@ -323,7 +323,7 @@ class PickemQuery:
     )
     league: League | None = field(
         league_resolvers.league,
-        "A league by its id or by its code. A member may use codes 30 times an hour.",
+        "A league by its id or by its code. A member may use codes 30 times in each hour of the clock.",
         id="The league's id.",
         code="The code that a captain has shared; for members who are signed in.",
     )

@@ -74,6 +74,7 @@ class Word(Node):
     traditional: str | None = described("In traditional characters, if they were given.")
     pinyin: str | None = described("How a Chinese word is pronounced.")
     definition: str = described("What it means.")
+    chinese: bool = described("Whether it was given as `simplified`, so that it has spellings and pinyin.")
     revision: int = field(visibility.word_revision, "Another number after each change of its texts.")
 
 

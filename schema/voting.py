@@ -9,7 +9,7 @@ import strawberry
 from datastore.voting import boards as board_store
 from datastore.voting.contenders import Contender as StoredContender
 from datastore.voting.votes import Verdict
-from resolvers.voting import ballots, bradley_terry, suspects, svg, visibility, voiding
+from resolvers.voting import ballots, bradley_terry, suspects, svg, visibility, visits, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from resolvers.whole.mutations import Terms
 from schema.framework.declarations import (
@@ -194,9 +194,7 @@ class Ballot:
     voter: strawberry.ID = described("The voter it was issued to. An editor can void all votes of this voter.")
 
 
-@record_type(
-    ballots.Visit, "How a page of another site identifies its visitor, where the visitor's cookie is not sent."
-)
+@record_type(visits.Visit, "How a page of another site identifies its visitor, where the visitor's cookie is not sent.")
 class Visit:
     token: str = described("Send it as `Authorization: Visitor <token>`. It is valid only with this page's origin.")
     expires_at: datetime = described(
@@ -416,7 +414,7 @@ class VotingMutation:
         contender="The contender's id.",
     )
     start_visit = mutation(
-        ballots.start_visit,
+        visits.start_visit,
         "Starts a visit, which lets a page on another site draw and vote. Only pages of the origins that the operator "
         "lists may start one.",
         Visit,

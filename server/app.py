@@ -58,7 +58,7 @@ from server.engine.table import START_SECONDS, not_answered, open_checked_table
 from server.execution.documents import Documents
 from server.http.browser_pages import AdminPages, Elements, Explorer, front_page_routes, home
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
-from server.http.messages import LEVEL, MIN_BYTES, accepts_gzip, outside_graphql
+from server.http.messages import GZIP_LEVEL, GZIP_MIN_BYTES, accepts_gzip, outside_graphql
 from server.http.origins import ANY, ForeignOrigins, public_host
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.plain_routes import Readiness, alive, member_export, product_jsonld
@@ -121,7 +121,7 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
 
 def _compressed(app: ASGIApp) -> ASGIApp:
     """Compresses for clients that accept it; Starlette's middleware alone also for those that refuse it."""
-    compressing = GZipMiddleware(app, MIN_BYTES, LEVEL)
+    compressing = GZipMiddleware(app, GZIP_MIN_BYTES, GZIP_LEVEL)
 
     async def pages(scope: Scope, receive: Receive, send: Send) -> None:
         accepted = b",".join(value for name, value in scope.get("headers", ()) if name == b"accept-encoding")
@@ -191,7 +191,7 @@ async def _opened(
         if settings.oidc_client_id is not None:
             from server.auth.oidc_client import OidcClient  # noqa: PLC0415 - it needs the memory of server.auth.tokens
 
-            redirect = f"{settings.public_url.rstrip('/')}{SIGN_IN_PATH}/callback"
+            redirect = f"{settings.public_url}{SIGN_IN_PATH}/callback"
             oidc_client = OidcClient(settings, redirect, services.cache)
             stack.push_async_callback(oidc_client.close)
         yield {"pipeline": pipeline, "services": services, "oidc_client": oidc_client}

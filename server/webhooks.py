@@ -10,7 +10,7 @@ import base64
 import hmac
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
@@ -21,8 +21,8 @@ import orjson
 import structlog
 
 from datastore.changes.occurrences import DELIVERY_SHARDS, Delivery, Occurrence, Webhook
-from datastore.dynamo import DynamoError, iso
-from datastore.jobs.leases import Held, LeaseLost
+from datastore.dynamo import iso
+from datastore.jobs.leases import Held
 from datastore.journal import webhooks
 from datastore.refusals import InvalidInput
 from resolvers.journal.occurrences import id_of
@@ -39,9 +39,10 @@ def message(occurrence: Occurrence) -> bytes:
 
     Of two messages about an object, the one with the greater `sequence` is the later one, as a text.
     """
+    at = iso(occurrence.at)
     data = {
         "id": node_id("Occurrence", occurrence.ulid),
-        "at": iso(occurrence.at),
+        "at": at,
         "kind": occurrence.kind,
         "source": occurrence.source,
         "actor": id_of(occurrence.actor),
@@ -49,9 +50,9 @@ def message(occurrence: Occurrence) -> bytes:
         "ground": occurrence.ground,
         "note": occurrence.note,
     }
-    at = iso(occurrence.at)
-    message = {"type": occurrence.kind, "timestamp": at, "occurredAt": at, "sequence": occurrence.ulid, "data": data}
-    return orjson.dumps(message)
+    return orjson.dumps(
+        {"type": occurrence.kind, "timestamp": at, "occurredAt": at, "sequence": occurrence.ulid, "data": data}
+    )
 
 
 # ── signatures ──
@@ -322,8 +323,7 @@ class Worker:
         try:
             await self._lease.renewed_during(self._work())
         finally:
-            with suppress(LeaseLost, DynamoError):  # lost, too, once the webhook is cleared
-                await self._lease.release()
+            await self._lease.leave()
 
     async def _work(self) -> None:
         if self.webhook.active:

@@ -28,7 +28,7 @@ PYTEST: Final = (
     sys.executable, "-m", "pytest", "-q", "--show-capture=no", "--tb=short",
     "-n", f"{(os.cpu_count() or 1) + 1}", "--dist", "worksteal",
 )  # fmt: skip
-LAWS: Final = ("tests/property", "tests/attack/test_raw_http.py", "tests/attack/test_websocket_frames.py")
+INVARIANTS: Final = ("tests/property", "tests/attack/test_raw_http.py", "tests/attack/test_websocket_frames.py")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def stages(seed: int, *, short: bool) -> list[Stage]:
         ]
     return [
         Stage("tests", (*PYTEST, "-m", "soak", seeded)),
-        Stage("properties", (*PYTEST, seeded, *LAWS), {"RINGSIDE_TEST_EXAMPLES": "40", **one_engine}),
+        Stage("properties", (*PYTEST, seeded, *INVARIANTS), {"RINGSIDE_TEST_EXAMPLES": "40", **one_engine}),
         Stage("differential", (sys.executable, "-W", "ignore", "-m", "tests.property.test_compiled", "200", f"{seed}")),
         Stage("faults", (*python, "bench.faults", "--first", f"{seed}")),
         Stage("attacks", (*python, "bench.attacks")),

@@ -12,7 +12,7 @@ import orjson
 from datastore.dynamo import Table
 from datastore.refusals import InvalidInput
 from resolvers.comments.transfer import CommentStore
-from resolvers.pickem.season_files import Card, SeasonStore, season_rows
+from resolvers.pickem.season_files import EventAndMatches, SeasonStore, season_rows
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Imported, OnProblem, Problem, import_records
 from resolvers.transfer.readers import json_lines
@@ -45,10 +45,10 @@ async def voted(table: Table, board: str | None) -> list[Any]:
     return [orjson.loads(line) async for line in await open_votes(table, board)]
 
 
-def parse_season(document: Any, now: datetime, image_hosts: Sequence[str] = ()) -> list[Card]:
+def parse_season(document: Any, now: datetime, image_hosts: Sequence[str] = ()) -> list[EventAndMatches]:
     """Failed for the first event that is not valid."""
     services = SimpleNamespace(clock=lambda: now, policy=SimpleNamespace(image_hosts=tuple(image_hosts)))
-    store, cards = SeasonStore(cast("Services", services)), list[Card]()
+    store, cards = SeasonStore(cast("Services", services)), list[EventAndMatches]()
     for row in season_rows(document):
         try:
             row.require_read()

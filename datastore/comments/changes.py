@@ -16,7 +16,7 @@ from datastore.changes.occurrences import Ground, Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import records
 from datastore.comments.counts import change_updates
-from datastore.comments.helpful import change_writes
+from datastore.comments.helpful import number_writes
 from datastore.comments.notices import REPLY_NOTICE, ReplyNotice
 from datastore.comments.records import ChangedComment, Comment, Status
 from datastore.comments.reviews import place_writes
@@ -97,7 +97,7 @@ class CommentChange:
             writes.append(REPLY_NOTICE.put(self.notice))
         if self.proof is not None:
             writes.append(PROOF.put(self.proof, when=absent()))
-        parts = (records.pointer_writes, change_writes, place_writes, entry_writes)
+        parts = (records.pointer_writes, number_writes, place_writes, entry_writes)
         return [*writes, *chain.from_iterable(part(self.old, self.new) for part in parts)]
 
     def was_applied(self, failed: ConditionFailed) -> bool:
@@ -128,12 +128,14 @@ async def change_comment(table: Table, unit: UnitOfWork, answer: Any, change: Co
 
 
 def _comment_writes(old: Comment | None, new: Comment | None, thread: ThreadChange | None) -> Iterator[Write]:
-    if old is not None and (new is None or records.entity_for(old) is not records.entity_for(new)):
+    if old is not None and new is not None and records.entity_for(old) is records.entity_for(new):
+        yield records.entity_for(new).put(new, when=_unchanged(old))
+        return
+    if old is not None:
         yield _leaving(old, thread)
     if new is not None:
-        in_place = old is not None and records.entity_for(old) is records.entity_for(new)
         free = where(removed=True) if thread is not None and thread.replaces_stub else absent()
-        yield records.entity_for(new).put(new, when=_unchanged(old) if in_place and old is not None else free)
+        yield records.entity_for(new).put(new, when=free)
 
 
 def _leaving(old: Comment, thread: ThreadChange | None) -> Write:
@@ -192,7 +194,7 @@ async def count_queue(table: Table, status: Status, *, since: datetime | None = 
         held = records.POINTER.on("gsi2", held=status).between(None if since is None else first_id(since), None)
         return len((await table.query(held, limit=MOST_COUNTED + 1)).records)
     count = 0
-    async for some in batches(table.iterate(records.REPORTS.on("gsi1")), _AT_ONCE):
+    async for some in batches(table.iterate(records.REPORTS.on("gsi1"), at_once=1000), _AT_ONCE):
         places = [records.published_place(one.product, one.ulid, reply=one.reply) for one in some]
         count += sum(not comment.removed for comment in await table.find_many(places))
         if count > MOST_COUNTED:

@@ -27,7 +27,7 @@ from operator import add
 
 from datastore.comments.planner import NO_COUNTS, CommentCounts
 from datastore.comments.records import Comment
-from datastore.dynamo import Page, PageRequest, Table, optimistic
+from datastore.dynamo import Page, PageRequest, Table, gather_or_cancel, optimistic
 from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Update, absent, present, where
@@ -187,7 +187,7 @@ async def settle_product(table: Table, product: str) -> None:
             return
         raised = Leader(product, five_stars, leader.revision + 1 if leader else 1)
         await table.write(LEADER.put(raised, when=where(revision=leader.revision) if leader else absent()))
-        await asyncio.gather(*(_unmark(table, tally) for tally in marked))
+        await gather_or_cancel(_unmark(table, tally) for tally in marked)
 
     await optimistic(lambda: table.get(key, consistent=True), settle, idempotent=True)
 

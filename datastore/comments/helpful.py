@@ -29,7 +29,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.pages import CommentPage, ReadReport, read_page
 from datastore.comments.planner import CommentCounts, Filter, plans
 from datastore.comments.records import COMMENT, ChangedComment, Comment
-from datastore.comments.verified import mark_writes
+from datastore.comments.verified import entry_updates
 from datastore.dynamo import PageRequest, Table, optimistic
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, absent, present, where
@@ -120,7 +120,7 @@ def _first_mark(comment: Comment, own: Mark, mark: Mark | None) -> list[Write]:
         HELPFUL.put(Helpful.of(marked, own.since), when=absent()),
         _put_mark(own, mark),
         COMMENT.update(COMMENT.item_key(comment), values={"marked": True}, when=as_read),
-        *mark_writes(comment, marked=True),
+        *entry_updates(comment, marked=True),
     ]
 
 
@@ -137,7 +137,7 @@ def _put_mark(own: Mark, old: Mark | None) -> Write:
     return MARK.put(own, when=absent() if old is None else where(since=old.since))
 
 
-def change_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
+def number_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
     """What a change of a comment does to its number."""
     if old is None or not old.marked:
         return

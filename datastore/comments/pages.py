@@ -37,6 +37,13 @@ async def read_comment(table: Table, product: str, ulid: str, *, held: bool = Tr
 
 async def read_comments(table: Table, keys: Sequence[tuple[str, str]]) -> list[Comment | None]:
     """Comments and replies by product and id, held ones too; consistent. None for one that is gone."""
+    found = await _find(table, keys)
+    missing = [key for key, comment in zip(keys, found, strict=True) if comment is None]
+    moved = dict(zip(missing, await _find(table, missing), strict=True))  # by a moderator, meanwhile
+    return [comment or moved[key] for key, comment in zip(keys, found, strict=True)]
+
+
+async def _find(table: Table, keys: Sequence[tuple[str, str]]) -> list[Comment | None]:
     entities = (COMMENT, REPLY, HELD)
     places = [entity.at(product=product, ulid=ulid) for product, ulid in keys for entity in entities]
     found = await table.get_many(places, consistent=True)

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from datastore.comments.helpful import change_writes
+from datastore.comments.helpful import number_writes
 from datastore.comments.records import (
     COMMENT,
     HELD,
@@ -39,7 +39,7 @@ from datastore.comments.records import (
     published_place,
     stub_in_place_of,
 )
-from datastore.comments.verified import mark_writes
+from datastore.comments.verified import entry_updates
 from datastore.dynamo import Page, PageRequest, Stale, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Condition, Write, absent, present, where
@@ -147,8 +147,8 @@ class ThreadState:
         if root is not None:
             when = present() & where(revision=root.revision, threaded=None, marked=root.marked)
             yield entity_for(root).update(entity_for(root).item_key(root), values={"threaded": True}, when=when)
-            yield from mark_writes(root, threaded=True)
-            yield from change_writes(root, replace(root, threaded=True))
+            yield from entry_updates(root, threaded=True)
+            yield from number_writes(root, replace(root, threaded=True))
             hidden = None if is_visible(root) else Hidden.HELD
         yield THREAD.put(Thread(self.product, self.ulid, replies, hidden), when=absent())
         if hidden is not None:

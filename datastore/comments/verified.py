@@ -60,7 +60,7 @@ def entry_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
         yield PROOF.delete(PROOF.at(digest=old.proof))
 
 
-def mark_writes(comment: Comment, **values: Any) -> Iterator[Write]:
+def entry_updates(comment: Comment, **values: Any) -> Iterator[Write]:
     """What sets values of a comment in place, in its second entry."""
     if _has_entry(comment):
         yield VERIFIED.update(VERIFIED.item_key(comment), values=values, when=present())

@@ -32,7 +32,7 @@ from datastore.dynamo.budgets import (
     shared_context,
     unlimited,
 )
-from datastore.dynamo.bulk import foreign_rows
+from datastore.dynamo.bulk import BadLine, foreign_rows, parse_line
 from datastore.dynamo.entity import BadKey, Slice, best_first, key_text
 from datastore.dynamo.errors import (
     ConditionFailed,

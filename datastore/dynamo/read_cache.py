@@ -396,6 +396,9 @@ async def read_each(keys: Sequence[K], read: Callable[[K], Awaitable[V | None]])
 # own, so it belongs to none of those who wait: each of them may be cancelled, and the others still get its result or
 # its error. Nothing is remembered: the next caller after the end starts again.
 #
+# An error is for those who wait. If all of them have given up, it is dropped: mostly it is a refusal of what they asked
+# for, or says that the table did not answer in time. Work that has to tell of its failures logs them itself.
+#
 # With `join`, each caller who waits joins the work. Once the last of them gives up, it is cancelled, and `abandoned` is
 # called with its key.
 
@@ -459,7 +462,7 @@ class SingleFlight(Generic[K, T]):
         return waiter
 
     def begin(self, key: K, factory: Callable[[], Awaitable[T]]) -> _Work:
-        """The same without waiting. If nobody else waits either, the event loop reports an error."""
+        """The same without waiting. An error of work that nobody has ever waited for is reported by the event loop."""
         work = self._under_way.get(key)
         if work is None:
             work = self._under_way[key] = _Work(self._context())

@@ -1,8 +1,8 @@
 """The table, through which all reads and writes of the service go.
 
 Every call waits for its turn and is paid for (see `budgets`), and is repeated until the request's deadline (see
-`retries`). Simultaneous eventually consistent reads are shared (see `SharedReads`). `_pages` is the one loop that
-follows `LastEvaluatedKey`.
+`retries`). Simultaneous eventually consistent reads are shared (see `SharedReads`). `_pages` is the one loop here that
+follows `LastEvaluatedKey`; `bulk.scan_pages` has its own, which gives out the key.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class TableAddress:
 
 
 class Table:
-    """One table, reached through a low-level client. Its only state is the reads under way."""
+    """One table, reached through a low-level client. Its only state is its shared reads."""
 
     def __init__(self, client: Any, address: TableAddress, *, consistent: bool = False) -> None:
         self.client = client

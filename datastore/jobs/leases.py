@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
@@ -207,6 +208,11 @@ class Held(Generic[R]):
         """Leave the work to any process, at once."""
         with deadline(RELEASE_SECONDS):
             await self.save(*writes, holder=None, **changes)
+
+    async def leave(self, **changes: Any) -> None:
+        """Release it if that can be done; otherwise it lapses by itself."""
+        with suppress(LeaseLost, DynamoError):
+            await self.release(**changes)
 
     async def renew(self) -> None:
         """Show that the holder is alive, if it has not been for a third of the time.

@@ -222,7 +222,10 @@ async def mark_delivered(table: Table, delivery: Delivery, status: int, now: dat
 async def mark_failed(
     table: Table, delivery: Delivery, status: int | None, error: str, *, next_at: datetime | None, now: datetime
 ) -> Delivery | None:
-    """The delivery as it waits for its next attempt; None if it was given up because there is none."""
+    """The delivery as it waits for its next attempt.
+
+    None if there is none, so that it was given up, or if another process has moved it on.
+    """
     failed = replace(
         delivery, attempts=delivery.attempts + 1, last_status=status, last_error=error[:200], next_at=next_at
     )
@@ -233,7 +236,7 @@ async def mark_failed(
             return failed
         dead = replace(failed, state=DeliveryState.DEAD, expires=now + DEAD_FOR)
         await table.transact(DELIVERY.put(dead), DELIVERY.delete(DELIVERY.item_key(delivery), when=present()))
-    except ConditionFailed:  # another process has moved it on
+    except ConditionFailed:
         pass
     return None
 

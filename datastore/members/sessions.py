@@ -31,7 +31,7 @@ from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import present
 from datastore.members.api_keys import CHECKSUM_LETTERS, hash_of, random_letters, with_checksum
-from datastore.members.sign_in_codes import CodeSpent, UsedUp
+from datastore.members.sign_in_codes import CodeSpent, ProofWrite
 from datastore.people.profiles import PROFILE
 
 # ── records ──
@@ -125,13 +125,13 @@ async def read_sessions_of(table: Table, user: str) -> list[Session]:
     return [session async for session in table.iterate(SESSION.on(user=user), consistent=True)]
 
 
-def going_on(key: SessionKey) -> UsedUp:
+def going_on(key: SessionKey) -> ProofWrite:
     """The proof of who is signed in already: it holds until that session is ended."""
     user, hashed = key
-    return UsedUp(SESSION.check(SESSION.at(user=user, token_hash=hashed), present()))
+    return ProofWrite(SESSION.check(SESSION.at(user=user, token_hash=hashed), present()))
 
 
-async def begin_session(table: Table, unit: UnitOfWork, answer: Any, session: Session, *proofs: UsedUp) -> None:
+async def begin_session(table: Table, unit: UnitOfWork, answer: Any, session: Session, *proofs: ProofWrite) -> None:
     """Begin a session and use up what proves whose it is, if that counts once; CodeSpent if it holds no more."""
     try:
         await unit.transact(table, answer, SESSION.put(session), *(proof.write for proof in proofs))

@@ -91,18 +91,21 @@ async def refuse_used(table: Table, code_id: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class UsedUp:
-    """The write that uses a proof up, which fails if it was used before."""
+class ProofWrite:
+    """What a proof adds to the transaction that relies on it, which fails if the proof does not hold.
+
+    Other layers pass it on unread.
+    """
 
     write: Write
 
 
-def use_code(code_id: str, now: datetime) -> UsedUp:
+def use_code(code_id: str, now: datetime) -> ProofWrite:
     """Use up a code, or the link beside it."""
     unused = present() & absent("used")
-    return UsedUp(SIGN_IN_CODE.update(SIGN_IN_CODE.at(id=code_id), values={"used": now}, when=unused))
+    return ProofWrite(SIGN_IN_CODE.update(SIGN_IN_CODE.at(id=code_id), values={"used": now}, when=unused))
 
 
-def use_once(code_id: str, now: datetime) -> UsedUp:
+def use_once(code_id: str, now: datetime) -> ProofWrite:
     """Use up a sealed text, of which nothing was stored before."""
-    return UsedUp(SIGN_IN_CODE.put(SignInCode(code_id, now + KEPT, used=now), when=absent()))
+    return ProofWrite(SIGN_IN_CODE.put(SignInCode(code_id, now + KEPT, used=now), when=absent()))

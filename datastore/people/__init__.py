@@ -6,7 +6,7 @@
 | identities    | by what members are found who sign in                                |
 | imported      | authors whom imports bring from other systems                        |
 | confirmations | emails that confirm an address, each sent once a day; emails of runs |
-| address_use   | how much of a limit a network address has used up                    |
+| address_use   | how much of a limit an address, or a member, has used up             |
 | challenges    | proofs of work that were spent                                       |
 | member_items  | how a part says what it keeps of members                             |
 """

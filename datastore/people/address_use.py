@@ -1,4 +1,4 @@
-"""How much of a limit a network address, or a member, has used up in a period, over all processes.
+"""How much of a limit a network address, a member or an email address has used up in a period, over all processes.
 
 | wanted                       | read or write                                                  | requests |
 |------------------------------|----------------------------------------------------------------|----------|
@@ -9,6 +9,7 @@ Addresses and members stand in the table as keyed hashes only, in items that exp
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
@@ -17,17 +18,16 @@ from datastore.dynamo.writes import absent, less
 
 @dataclass(frozen=True, slots=True)
 class AddressUse:
-    """How many hits of one kind the processes have reserved for an address in one period."""
+    """How many hits of a kind the processes have reserved for one of them in a period. `address` is its keyed hash."""
 
     address: str
     kind: str
     period: int
     used: int = 0
-    ttl: int = 0
-    """When the engine may remove the item, in seconds since 1970."""
+    expires: datetime | None = None
 
 
-ADDRESS_USE = Entity(AddressUse, Key("ADDRESS#{address}", "USED#{kind}#{period:012d}"))
+ADDRESS_USE = Entity(AddressUse, Key("ADDRESS#{address}", "USED#{kind}#{period:012d}"), ttl="expires")
 
 
 async def reserve(table: Table, use: AddressUse, part: int, allowed: int) -> tuple[int, int]:
@@ -36,9 +36,8 @@ async def reserve(table: Table, use: AddressUse, part: int, allowed: int) -> tup
     Lost answers lose parts and never add any: an attempt that is repeated reserves again.
     """
     key = ADDRESS_USE.at(address=use.address, kind=use.kind, period=use.period)
-    change = ADDRESS_USE.update(
-        key, values={"ttl": use.ttl}, add={"used": part}, when=absent("used") | less("used", allowed)
-    )
+    has_more = absent("used") | less("used", allowed)
+    change = ADDRESS_USE.update(key, values={"expires": use.expires}, add={"used": part}, when=has_more)
     try:
         after = await table.write_back(change, ADDRESS_USE)
     except ConditionFailed as failed:

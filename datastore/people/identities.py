@@ -196,8 +196,8 @@ async def identities_of(table: Table, profile: Profile) -> list[Identity]:
 async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitOfWork, *, used: bool) -> Identity:
     """Make a member with an identity, unless it is somebody's already; return whose it is then.
 
-    However many processes do so at once, there is one member. MemberErased if there was one. `used` says whether the
-    member does so by signing in.
+    However many processes do so at once, there is one member. MemberErased if there was one. `used`: somebody signs in
+    by it now; otherwise an import or a command makes the member.
     """
     new = (_stored if used else unused)(shown, profile.user, unit.now)
     new = replace(new, expires=profile.expires)

@@ -22,7 +22,7 @@ from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, absent, present, where
 from datastore.people import identities
 from datastore.people.identities import Identity, IdentityKey, Proven
-from datastore.people.profiles import PROFILE, Profile, read_profile
+from datastore.people.profiles import PROFILE, Profile, read_profiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,7 @@ async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list
         return keys
 
     async def read() -> tuple[Profile | None, Profile | None]:
-        return await read_profile(table, author), await read_profile(table, user)
+        found = await read_profiles(table, [author, user], consistent=True)
+        return found.get(author), found.get(user)
 
     return await optimistic(read, move, idempotent=True)

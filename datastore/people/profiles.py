@@ -5,13 +5,15 @@
 | one member                  | GetItem USER#<id> PROFILE                            | 1             |
 | the members on a page       | BatchGetItem, distinct ids                           | 1 a hundred   |
 | a member of nobody's        | Put if absent                                        | 1             |
-| a confirmed email address   | transaction: profile, if it is still wanted          | 1             |
+| an address to be confirmed  | transaction: profile, if no other one is meanwhile   | 1             |
+| a confirmed email address   | transaction: profile, if it is still wanted; GetItem | 2             |
 | all members                 | gsi1 USERS#<shard>, 16 shards                        | 16 and more   |
 | members, newest first       | gsi3 MEMBERS#<shard>, 16 shards                      | 16 a page     |
 | names with this beginning   | gsi2 NAMES#<shard>, 16 shards                        | 16 a page     |
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -192,7 +194,9 @@ async def confirm_email(table: Table, user: str, email: str, pending: str, unit:
 async def expect_email(table: Table, seen: Profile, pending: str, unit: UnitOfWork) -> None:
     """Let the link of an email count that may have been sent, unless another address was asked for meanwhile."""
     unchanged = present() & where(email_pending=seen.email_pending)
-    await _set_email(table, seen.user, {"email_pending": pending}, unchanged, unit)
+    change = PROFILE.update(PROFILE.item_key(seen), values={"email_pending": pending}, when=unchanged)
+    with suppress(ConditionFailed):
+        await unit.apply(table, change, *unit.occurred(Kind.PROFILE_CHANGED, f"User:{seen.user}"))
 
 
 async def set_email(table: Table, user: str, email: str, unit: UnitOfWork) -> Profile | None:

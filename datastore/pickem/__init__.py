@@ -5,12 +5,13 @@
 | events, newest first                   | gsi1 SCHEDULE                                              | 1 a page    |
 | events of one state                    | gsi2 SCHEDULE#<state>; for LOCKED also due UPCOMING ones   | 1-2 a page  |
 | the next event to lock                 | gsi2 SCHEDULE#UPCOMING, from now on                        | 1           |
-| seasons, or a season's events          | SEASONS, all or <season>#…, consistent: 0.1 KB an event    | 1 a megabyte |
+| seasons, or a season's events          | SEASONS, all or <season>#…, consistent: 0.1 KB an event    | 1 a 1,000   |
 | all events, missing none               | the first; Query CREATED#EVENT; then the next              | 1 more      |
 | one event, the events of a page        | BatchGetItem, consistent                                   | 1 a hundred |
 | an event's card                        | EVENT#<id> MATCH#…, consistent; cached for the version     | 1 a version |
 | picks per team                         | BatchGetItem of the gates, once it is locked; then cached  | 1 an event  |
-| a new event                            | transaction: 48 gates; another: event, matches, season's entry | 2       |
+| a new event                            | Put CREATED#EVENT beside a transaction: 48 gates; then     | 3           |
+|                                        | another one: event, matches, season's entry                |             |
 | a card with another match, order, …    | transaction: event (version, not begun), match             | 1           |
 | a match with fewer teams               | the same, and 48 gates (not picked)                        | 1           |
 | a card without a match                 | the same as another match; 48 gates, each if older         | 1 + 48      |
@@ -27,7 +28,7 @@
 | it ends                                | Put of the event (version)                                 | 1           |
 | 25 scored or unscored predictions      | transaction: predictions and standings (as read)           | 1           |
 | standings of a season                  | gsi2 RANKING#<season>#<shard>, 4 shards merged             | 4 a page    |
-| a count of a season's points           | STANDINGS#<season>#<shard>, 16 shards, consistent          | 1 a megabyte |
+| a count of a season's points           | STANDINGS#<season>#<shard>, 16 shards, consistent          | 16, 1 a 1,000 |
 | a rank among all                       | STANDINGS#<season> RANKS; its histogram, cached            | 1, then 1   |
 | a member's standings and predictions   | gsi1 USER#<user>                                           | 1 a page    |
 

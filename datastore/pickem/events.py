@@ -16,7 +16,6 @@ So clocks need not agree: no prediction is accepted after any pick was shown.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -28,7 +27,7 @@ from typing import Any
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork, note_created, read_created
-from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, key_text
+from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, gather_or_cancel, key_text
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
 from datastore.dynamo.writes import ALWAYS, Condition, Put, Write, absent, where
 from datastore.pickem.gates import none_picked, place_gates, raise_gates, raised_gates
@@ -255,9 +254,9 @@ class EventChanged(Stale):
     """The event has changed since the change was decided."""
 
 
-def in_future(name: str, clock: Clock) -> Condition:
-    """The condition that a moment is still ahead, by this process's clock at each attempt."""
-    return Condition(lambda into: f"{into.field(name)} > {into.value(name, clock())}")
+def starts_later(clock: Clock) -> Condition:
+    """The condition that an event has not begun, by this process's clock at each attempt."""
+    return Condition(lambda into: f"{into.field('starts_at')} > {into.value('starts_at', clock())}")
 
 
 # ── reading ──
@@ -306,7 +305,7 @@ async def every_event(table: Table) -> list[Event]:
 async def read_entries(table: Table, season: str | None = None) -> list[SeasonEntry]:
     """The events of one season or of all, in the order of the seasons' names; consistent."""
     partition = SEASON_ENTRY.on() if season is None else SEASON_ENTRY.on(season=season)
-    return [entry async for entry in table.iterate(partition, consistent=True)]
+    return [entry async for entry in table.iterate(partition, consistent=True, at_once=1000)]
 
 
 async def read_matches(table: Table, event: str) -> Mapping[str, Match]:
@@ -319,7 +318,7 @@ async def read_matches(table: Table, event: str) -> Mapping[str, Match]:
 async def create_event(table: Table, event: Event, matches: Sequence[Match], unit: UnitOfWork) -> None:
     """Create an event, the first matches of its card and its gates. EventChanged if the event exists already."""
     event, numbered = number_matches(event, matches)
-    await asyncio.gather(note_created(table, CREATED_EVENT, event.id, unit.now), place_gates(table, event.id))
+    await gather_or_cancel((note_created(table, CREATED_EVENT, event.id, unit.now), place_gates(table, event.id)))
     more = (season_entry(event), *unit.occurred(Kind.EVENT_CREATED, name_of(event)))
     await _replace(table, event, unit, event, *map(MATCH.put, numbered), *more, when=absent())
 
@@ -356,7 +355,7 @@ async def change_event(
     it was locked, its picks are shown. `answer` does not show them yet, since a repeat may find it before the gates are
     raised.
     """
-    when = where(version=before.version) & (ALWAYS if clock is None else in_future("starts_at", clock))
+    when = where(version=before.version) & (ALWAYS if clock is None else starts_later(clock))
     occurrence = () if kind is None else unit.occurred(kind, name_of(about or after))
     moved = () if after.starts_at == before.starts_at else (season_entry(after),)
     await _replace(table, after, unit, answer, *writes, *moved, *occurrence, when=when)

@@ -5,14 +5,13 @@ raising the gates one by one may be interrupted, repeated and done by several pr
 partition key of its own, so an event takes as many submissions as its gates together.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import ConditionFailed, Table, gather_or_cancel
 from datastore.dynamo.attributes import Attribute, Item
 from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.writes import Condition, Expression, Update, absent, less
@@ -120,7 +119,7 @@ async def place_gates(table: Table, event: str) -> None:
 
 async def raise_gates(table: Table, event: str, version: int) -> None:
     """The same, one by one; gates that were raised further stay as they are."""
-    await asyncio.gather(*map(table.try_write, raised_gates(event, version, less("version", version))))
+    await gather_or_cancel(map(table.try_write, raised_gates(event, version, less("version", version))))
 
 
 async def read_gates(table: Table, event: str) -> Sequence[Gate]:

@@ -20,7 +20,6 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Stale, Table, chunks, optimistic, optimistic_from
 from datastore.dynamo.writes import Write
 from datastore.people.member_items import RESULT, MemberItems, Records, in_file, of_nobody
-from datastore.people.profiles import member_shard
 from datastore.pickem import leagues
 from datastore.pickem.events import EVENT, MATCH, SEASON_ENTRY, Event, every_event, read_matches
 from datastore.pickem.gates import GATE, gate_number
@@ -31,6 +30,7 @@ from datastore.pickem.predictions import (
     Share,
     as_read,
     pick_counters,
+    prediction_key,
     read_prediction,
 )
 from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
@@ -90,9 +90,8 @@ _EVENTS_AT_ONCE = 100
 
 async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> AsyncIterator[tuple[Event, Prediction]]:
     """A member's predictions for these events, each with its event."""
-    shard = member_shard(user)
     for some in chunks(events, _EVENTS_AT_ONCE):
-        keys = [PREDICTION.at(event=event.id, shard=shard, user=user) for event in some]
+        keys = [prediction_key(event.id, user) for event in some]
         for event, prediction in zip(some, await table.get_many(keys, consistent=True), strict=True):
             if prediction is not None:
                 yield event, prediction

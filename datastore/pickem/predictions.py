@@ -127,15 +127,17 @@ PREDICTION = Entity(
 )
 
 
+def prediction_key(event: str, user: str) -> ItemKey[Prediction]:
+    return PREDICTION.at(event=event, shard=member_shard(user), user=user)
+
+
 async def read_prediction(table: Table, event: str, user: str) -> Prediction | None:
-    return await table.get(PREDICTION.at(event=event, shard=member_shard(user), user=user), consistent=True)
+    return await table.get(prediction_key(event, user), consistent=True)
 
 
 async def read_predictions(table: Table, event: str, users: Sequence[str]) -> list[Prediction]:
     """Those that exist, in the order of the users."""
-    return await read_at_once(
-        table, [PREDICTION.at(event=event, shard=member_shard(user), user=user) for user in users]
-    )
+    return await read_at_once(table, [prediction_key(event, user) for user in users])
 
 
 async def read_at_once(table: Table, keys: Sequence[ItemKey[R]]) -> list[R]:
@@ -294,7 +296,6 @@ def events_to_lock(table: Table, now: datetime, until: datetime) -> AsyncIterato
 async def read_reminded_or_predicted(table: Table, event: str, users: Sequence[str]) -> Collection[str]:
     """Those of the members who need no reminder of the event: they have a prediction, or were reminded before."""
     reminders = await table.find_many([REMINDER.at(user=user, event=event) for user in users], consistent=True)
-    keys = [PREDICTION.at(event=event, shard=member_shard(user), user=user) for user in users]
-    predictions = await table.find_many(keys, consistent=True)
+    predictions = await table.find_many([prediction_key(event, user) for user in users], consistent=True)
     sent = {reminder.user for reminder in reminders if reminder.sent is not None}
     return sent | {prediction.user for prediction in predictions}

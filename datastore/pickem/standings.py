@@ -30,7 +30,7 @@ from itertools import accumulate, pairwise
 
 import orjson
 
-from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, iso, optimistic
+from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, gather_or_cancel, iso, optimistic
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, from_best_first
 from datastore.dynamo.paging import shard_limit
@@ -146,6 +146,7 @@ class Standing(OfMember):
     user: str
     season: str
     joined_at: datetime
+    """The latest that a prediction had when it was credited: a former guest's is the same in any order of scoring."""
     points: int = 0
     correct: int = 0
     events_played: int = 0
@@ -298,7 +299,8 @@ class Credit:
         if standing is None and not self.share.counts:  # nothing of it was ever added
             return [change]
         before = standing or Standing(stored.user, season, stored.joined_at)
-        return [change, standing_write(standing, before.credited(stored.share, self.share))]
+        after = before.credited(stored.share, self.share)
+        return [change, standing_write(standing, replace(after, joined_at=max(before.joined_at, stored.joined_at)))]
 
 
 async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> None:
@@ -309,7 +311,7 @@ async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> None:
     left = [one for one in credits_ if not one.is_done]
     standings = await read_standings(table, season, [one.prediction.user for one in left])
     groups = chunks(left, CREDITS_AT_ONCE)
-    await asyncio.gather(*(_credit_together(table, season, group, standings) for group in groups))
+    await gather_or_cancel(_credit_together(table, season, group, standings) for group in groups)
 
 
 async def _credit_together(

@@ -34,7 +34,7 @@
 |                                         | the 1,000, 9,300 in all; BatchGetItem (cards)           | up to 3 more    |
 | a quiz that is answered                 | BatchGetItem, transaction: quiz, result, days, cards;   | 2               |
 |                                         | with more than 27 cards then their places in the queue  | and 2 a 30, 1   |
-| what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
+| what decides about a member's mail      | GetItem USER#<id> PROFILE; USER#<id>, SUBSCRIPTION#     | 2               |
 | a member's mail of a date               | Put (record), Update (sent)                             | 2               |
 | who claimed an address's record         | gsi1 CLAIMED#<record>                                   | 1               |
 | a record's mails count as a member's    | BatchGetItem, Put of each                               | 1 and 1 each    |

@@ -127,8 +127,8 @@ class DateRange:
         return (self.since is None or day >= self.since) and (self.until is None or day <= self.until)
 
     def narrow(self, partition: Partition[R]) -> Partition[R]:
-        low = f"DAY#{self.since}" if self.since else "DAY#"
-        return partition.between(low, f"DAY#{self.until or ''}#{HIGHEST}" if self.until else f"DAY#{HIGHEST}")
+        low = f"DAY#{self.since or ''}"
+        return partition.between(low, f"DAY#{self.until}#{HIGHEST}" if self.until else f"DAY#{HIGHEST}")
 
 
 # ── writing ──

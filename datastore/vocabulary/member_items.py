@@ -4,7 +4,7 @@
 |----------------------------|------------------------------------------------------------|-----------------------|
 | the member's own partition | read once for all parts (`datastore.people.member_items`)  | 0 more                |
 | private lists              | gsi1 LISTS#OF-<id>; Query LIST#<id>, consistent            | 1, and lists          |
-| a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a megabyte          |
+| a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a 200               |
 | remove some of a day       | a transaction: results, quizzes, active days if changed    | 1 for up to 90 writes |
 
 The result of a quiz that was set here is removed with the quiz itself, which holds the answers for another day. The

@@ -407,7 +407,5 @@ class Addressee:
 
 async def read_addressee(table: Table, user: str) -> Addressee:
     """The table's own state, read consistently: an index may show what ended seconds ago."""
-    profile, subscriptions = await asyncio.gather(
-        table.get(PROFILE.at(user=user), consistent=True), read_subscriptions(table, user)
-    )
+    profile, subscriptions = await asyncio.gather(read_profile(table, user), read_subscriptions(table, user))
     return Addressee(profile, tuple(each for each in subscriptions if each.active))

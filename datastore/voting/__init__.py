@@ -11,10 +11,11 @@
 | results of contenders              | BatchGet RESULTS#<slug> BLOCK#<block>, consistent           | 1        |
 | details; pictures                  | BatchGet BOARD#<slug> DETAILS#<ordinal>; SVG#<ordinal>      | 1        |
 | change a board                     | Query the board; update it if unchanged                     | 2        |
-| add, change, retire, restore a contender | a transaction: board, contender, name, details, picture | 2 |
+| add a contender                    | Query the board; a transaction: board, contender, name, …   | 2        |
+| change, retire, restore one        | the contender; its details or the board; a transaction      | 3        |
 | one voter's latest vote            | VOTER#<voter>#<slug>, newest, consistent                    | 1        |
 | a vote by its number               | Get VOTER#<voter>#<slug> VOTE#<number>, consistent          | 1        |
-| a voter's pairs in this cycle      | the same key, newest first, until the cycle before          | 1 a MB   |
+| a voter's pairs in this cycle      | the same key, newest first, until the cycle before          | 1 a 1,000 |
 | cast a vote                        | a transaction: the vote if absent, both contenders, the pair | 1       |
 | a head-to-head record              | BatchGet TALLY#<slug>#<shard> PAIR#<low>#<high>             | 1        |
 | all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |

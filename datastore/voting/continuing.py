@@ -36,15 +36,17 @@ CONTINUATION = Entity(Continuation, Key("VOTER#{voter}#{board}", "CONTINUES#{vis
 
 
 async def continue_walk(table: Table, visitor: str, member: str, board: str, now: datetime) -> bool:
-    """Whether the visitor had a walk over the board that nobody had continued."""
+    """Whether the member goes on with the visitor's walk now."""
 
     async def read() -> list[Vote | None]:
         return await gather_or_cancel(read_latest_vote(table, voter, board) for voter in (visitor, member))
 
     async def change(latest: list[Vote | None]) -> bool:
         last, own = latest
-        if last is None or last.continued_by is not None:
+        if last is None:
             return False
+        if last.continued_by is not None:
+            return last.continued_by == member
         end = Vote(visitor, board, last.number + 1, 0, 0, PairVerdict.SKIP, at=now, walk=last.walk, continued_by=member)
         begin = replace(end, voter=member, number=1, continued_by=None, order=visitor)
         await table.transact(
@@ -54,17 +56,13 @@ async def continue_walk(table: Table, visitor: str, member: str, board: str, now
         )
         return True
 
-    return await optimistic(read, change)
+    return await optimistic(read, change, idempotent=True)
 
 
 async def voters_of(table: Table, voter: str, board: str) -> list[str]:
     """A voter, and the visitors whose walks over the board they have continued."""
-    return [voter, *[one.visitor for one in await continuations(table, voter, board)]]
-
-
-async def continuations(table: Table, voter: str, board: str) -> list[Continuation]:
-    found = table.iterate(CONTINUATION.on(voter=voter, board=board), consistent=True)
-    return [continuation async for continuation in found]
+    continued = table.iterate(CONTINUATION.on(voter=voter, board=board), consistent=True)
+    return [voter, *[one.visitor async for one in continued]]
 
 
 async def any_has_counted_vote(table: Table, voters: Collection[str], board: str) -> bool:

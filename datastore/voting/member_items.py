@@ -2,8 +2,8 @@
 
 | wanted                         | read or write                                                | requests    |
 |--------------------------------|--------------------------------------------------------------|-------------|
-| votes and where they came from | Query VOTER#<id>#<board> of every board, consistent; also of | boards      |
-|                                | the visitors whose walks the member has continued            |             |
+| votes and where they came from | Query VOTER#<id>#<board> of every board, consistent; also of | 2 a board,  |
+|                                | the visitors whose walks the member has continued            | 1 a visitor |
 | delete what is left of votes   | Query VOTER#<voter>#<board>, BatchWriteItem                  | 1 for 25    |
 | forget a voter's addresses     | the origins of the voter, and the voter among each address's | 1 for 12    |
 | and what was suspected of them | Query VOTER#<voter>#<board> SUSPECT#, BatchWriteItem         | 1 or 2      |
@@ -17,7 +17,7 @@ from datastore.dynamo.entity import shard_of
 from datastore.people.member_items import COUNTED, KEPT, PERSONAL, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
-from datastore.voting.continuing import CONTINUATION, continuations, voters_of
+from datastore.voting.continuing import CONTINUATION, voters_of
 from datastore.voting.suspects import SEARCH, SUSPECT
 from datastore.voting.voiding import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN, VOIDING
 from datastore.voting.votes import PAIR, TALLY, VOTE
@@ -45,15 +45,14 @@ async def clear_addresses(table: Table, voter: str, board: str) -> None:
 # ── member items ──
 
 
-async def _read(table: Table, user: str) -> Records:
+_OF_VOTER = (CONTINUATION, ORIGIN, VOTE)
+
+
+async def _records(table: Table, user: str) -> Records:
     for board in await every_slug(table):
-        for continuation in await continuations(table, user, board):
-            yield CONTINUATION, continuation
         for voter in await voters_of(table, user, board):
-            async for vote in table.iterate(VOTE.on(voter=voter, board=board), consistent=True):
-                yield VOTE, vote
-            async for origin in table.iterate(ORIGIN.on(voter=voter, board=board), consistent=True):
-                yield ORIGIN, origin
+            async for record in table.iterate(VOTE.collection(voter=voter, board=board), *_OF_VOTER, consistent=True):
+                yield next(entity for entity in _OF_VOTER if isinstance(record, entity.record)), record
 
 
 MEMBER_ITEMS = MemberItems(
@@ -82,5 +81,5 @@ MEMBER_ITEMS = MemberItems(
         ADDRESS_VOTER: left_out("For a week: it lists the voters of an address by its keyed hash.", PERSONAL),
         **of_nobody(BOARD, CONTENDER, DETAILS, DIRTY_MARK, IMPORTED_NAME, NAME, PAIR, PICTURE, RESULTS, SEARCH, TALLY),
     },
-    _read,
+    _records,
 )

@@ -12,16 +12,17 @@ contender are skipped.
 
 When a contender is restored, the walk has passed some of its pairs without showing them. They are found by comparing
 with the pairs of this cycle's votes, and stored in the walk as `missed` until they are drawn: see `recounting`. Those
-beyond `MAX_MISSED` come in the next cycle.
+beyond `MAX_MISSED_BYTES` come in the next cycle.
 
-Cost: about 25 µs a draw at 2,000 contenders. With nearly all retired, at most √(pairs) steps: see `_next_shown`.
+Cost: about 25 µs a draw at 2,000 contenders, and up to 2 ms while there are missed pairs. With nearly all retired, at
+most √(pairs) steps: see `_next_shown`.
 The first draw after a retirement or a restoration counts what was shown, about 7 µs a pair looked at.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -89,8 +90,9 @@ class EligibleContenders:
 MAX_RANGES = 12
 """Open at a time. Further newcomers wait until the shortest open range is finished."""
 
-MAX_MISSED = 256
-"""Pairs of restored contenders that a walk remembers, in at most 800 bytes."""
+MAX_MISSED_BYTES = 768
+"""For the missed pairs of a packed walk. Near pairs take a byte each, so those of 39 contenders have room whatever
+happens; of 2,000 contenders, at least 256 pairs."""
 
 RECOUNT_SLICE = 200
 """Pairs looked at without a pause, in about 1.5 ms."""
@@ -229,7 +231,7 @@ class PairWalk:
             version=eligible.version,
             ranges=tuple(ranges),
             restorations=eligible.restorations,
-            missed=tuple(sorted(missed)[:MAX_MISSED]),
+            missed=_fitting(missed),
         )
 
     def recount_cost(self, eligible: EligibleContenders) -> int:
@@ -361,8 +363,8 @@ class PairWalk:
 
     def packed(self) -> bytes:
         """Variable-length integers, seven bits a byte: about 20 bytes for one range at 2,000 contenders."""
-        distances = (number - before for number, before in zip(self.missed, (0, *self.missed), strict=False))
-        numbers = [self.cycle, self.seen, self.covered, self.version, self.restorations, len(self.missed), *distances]
+        numbers = [self.cycle, self.seen, self.covered, self.version, self.restorations, len(self.missed)]
+        numbers += _distances(self.missed)
         for pair_range in self.ranges:
             numbers += (pair_range.start, pair_range.end, pair_range.position, pair_range.shown)
         return b"".join(map(_packed, numbers))
@@ -417,6 +419,17 @@ def _retired_pair_numbers(pair_range: PairRange, eligible: EligibleContenders) -
         lows = retired[: bisect_left(retired, high)] if eligible.has(high) else range(high)
         for low in lows:
             yield pair_number(low, high) - pair_range.first
+
+
+def _fitting(missed: Collection[int]) -> tuple[int, ...]:
+    """The lowest of the missed pairs' numbers, as many as a walk has room for."""
+    lowest = sorted(missed)[:MAX_MISSED_BYTES]
+    sizes = accumulate(len(_packed(distance)) for distance in _distances(lowest))
+    return tuple(number for number, size in zip(lowest, sizes, strict=True) if size <= MAX_MISSED_BYTES)
+
+
+def _distances(ascending: Sequence[int]) -> list[int]:
+    return [number - before for number, before in zip(ascending, (0, *ascending), strict=False)]
 
 
 def _packed(number: int) -> bytes:

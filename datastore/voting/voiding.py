@@ -9,7 +9,7 @@ Votes that a job has voided for several voters can be restored for a day: `Voidi
 | an address's voters           | Query ADDRESS#<address>#<board>#<shard>, VOTER#<voter>, consistent | 16       |
 | void or restore votes         | a transaction for each vote and the counters that it added to      | votes    |
 | void several voters           | Get VOIDINGS <digest>; put it with its job                         | 2        |
-| all votes and origins         | Scan                                                               | 1 a MB   |
+| all votes and origins         | Scan                                                               | 1 a 100  |
 | what changes the same voters  | Query VOIDINGS, those of the last day                              | 1        |
 | restore them                  | Query VOIDINGS, those of the last day; put one with its job        | 2        |
 
@@ -86,7 +86,7 @@ async def remember_origin(table: Table, voter: str, board: str, address: str, da
     return tag
 
 
-def votes_and_origins(table: Table, *, at_once: int = 500) -> AsyncIterator[Vote | Origin]:
+def votes_and_origins(table: Table, *, at_once: int) -> AsyncIterator[Vote | Origin]:
     """Of all boards, in the order of the table: a voter's origins on a board, and right after them their votes."""
     return table.scan(ORIGIN, VOTE, at_once=at_once)
 

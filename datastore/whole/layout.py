@@ -39,16 +39,20 @@ class Layout:
 LAYOUT = Entity(Layout, Key("LAYOUT", "LAYOUT"))
 
 
+async def read_layout(table: Table) -> Layout | None:
+    return await table.get(LAYOUT.at(), consistent=True)
+
+
 async def ensure_layout(table: Table) -> Layout | None:
     """The table's layout. An empty table gets the current one; None if the table has items and none names a layout."""
-    if (layout := await table.get(LAYOUT.at(), consistent=True)) is not None:
+    if (layout := await read_layout(table)) is not None:
         return layout
     async with aclosing(table.scan_items(at_once=1, consistent=True)) as items:
         is_empty = await anext(items, None) is None
     if is_empty:
         return await table.put_once(LAYOUT, Layout(CURRENT_LAYOUT))
     # What made the table not empty may be the layout that another process has named since.
-    return await table.get(LAYOUT.at(), consistent=True)
+    return await read_layout(table)
 
 
 # ── demo ──

@@ -20,10 +20,10 @@ from datastore.comments.records import COMMENT, HELD, REPLY
 from datastore.dynamo import BadKey, Table
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.members.api_keys import API_KEY
-from datastore.people.profiles import PROFILE, member_shard, read_profile
+from datastore.people.profiles import PROFILE, read_profile
 from datastore.pickem.events import EVENT, MATCH
 from datastore.pickem.leagues import LEAGUE
-from datastore.pickem.predictions import PREDICTION
+from datastore.pickem.predictions import prediction_key
 from datastore.vocabulary.learning import QUIZ, SENTENCE
 from datastore.vocabulary.lists import LIST
 from datastore.vocabulary.subscriptions import SUBSCRIPTION
@@ -59,7 +59,7 @@ def _match(key: str) -> Place:
 
 def _prediction(key: str) -> Place:
     event, _, user = key.partition(":")
-    return [PREDICTION.at(event=event, shard=member_shard(user), user=user)], user
+    return [prediction_key(event, user)], user
 
 
 def _word(key: str) -> Place:

@@ -21,14 +21,14 @@ import orjson
 
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import Item
-from datastore.dynamo.bulk import BadLine, item_line, parse_line, put_as_transaction, put_items, read_line, scan_pages
+from datastore.dynamo.bulk import item_line, put_as_transaction, put_items, read_line, scan_pages
 from datastore.dynamo.declaration import PROBE
 from datastore.dynamo.entity import TTL
 from datastore.dynamo.retries import chunks, gather_or_cancel
 from datastore.dynamo.table import BATCH_WRITE
 from datastore.dynamo.writes import where
 from datastore.refusals import Conflict
-from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout
+from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout, read_layout
 
 # ── rows ──
 
@@ -39,8 +39,6 @@ _SAFE_TRANSACTION = 9
 """Items of any size that a transaction takes: an item has 400 KB, and a transaction 4 MB."""
 _TRANSACTION_BYTES = 9 * 400_000
 _OWN = ("LAYOUT", PROBE)
-
-__all__ = ["BadLine", "ImportRefused", "TableRow", "parse_line"]
 
 
 class ImportRefused(Conflict):
@@ -112,17 +110,12 @@ def _for_transactions(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 # ── imports ──
 
 
-async def read_state(table: Table) -> Layout | None:
-    """What the table says of an import into it."""
-    return await table.get(LAYOUT.at(), consistent=True)
-
-
 async def begin_import(table: Table, checksum: str) -> Layout:
     """The state of this export's import; it is completed unless it says how many items are in the table.
 
     Until then the table cannot be served. ImportRefused if it holds anything else.
     """
-    state = await read_state(table)
+    state = await read_layout(table)
     if state is not None and state.imported == checksum:
         return state
     await require_empty(table)
@@ -153,7 +146,7 @@ async def _replace_state(table: Table, before: Layout | None, after: Layout) -> 
 
 async def require_empty(table: Table) -> None:
     """ImportRefused if the table has an item, or another import has begun."""
-    state = await read_state(table)
+    state = await read_layout(table)
     if state is not None and state.imported_items is not None:
         raise ImportRefused(
             f"The table {table.name} was filled in part from another export. Run that import again, or delete the "

@@ -4,9 +4,9 @@ import { h } from '../base/dom';
 import { Part, newKey, on, pause } from '../base/part';
 import * as service from '../service';
 import type { Doc, Refused } from '../service';
-import { ADMIN_VIEWER, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
+import { ADMIN_VIEWER, ANSWER_FOR_SITE, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
-import { type Area, Hidden, once } from './area';
+import { type Area, Hidden, firstClick } from './area';
 import { Boards } from './boards';
 import { Draft } from './draft';
 import { Events } from './events';
@@ -53,6 +53,8 @@ class Admin extends Part<AdminViewerData> {
   private chosen = new Set<string>();
   /** For the authors of what is rejected next. */
   private remark = new Draft(this, 'decision', { note: '' });
+  /** The site's answer that is being written, to the comment of this id. */
+  private answering: { id: string; name: string; draft: Draft<{ body: string }> } | null = null;
   /** How many wait, up to one more than are counted. */
   private queued = 0;
   private history: HistoryData['user'] = null;
@@ -374,6 +376,27 @@ class Admin extends Part<AdminViewerData> {
     return this.show(this.list!.map((one) => changed.find(({ id }) => id === one.id) ?? one), current);
   }
 
+  private async beginAnswer({ id, author: { name }, answer }: Comment) {
+    if (await this.answering?.draft.comesFirst(this.answering.name, 'body')) return;
+    this.answering = { id, name, draft: new Draft(this, 'answer', { body: answer?.body ?? '' }) };
+    await this.focus('#answer-body');
+  }
+
+  private async answer(event: Event) {
+    event.preventDefault();
+    const { id, draft } = this.answering!;
+    const answer = await draft.send(ANSWER_FOR_SITE, { comment: id, ...draft.values });
+    if (!answer) return;
+    if (this.list) await this.showInPlace([answer.comment], this.current);
+    if (this.answering?.draft === draft) await this.closeAnswer();
+    this.say(this.t('saved'));
+  }
+
+  private async closeAnswer() {
+    this.answering = null;
+    await this.focus('article.current button');
+  }
+
   /** Gives the comments of the last decision the status that each had. The next key is about the first of them. */
   private async undo() {
     const { last } = this;
@@ -476,9 +499,9 @@ class Admin extends Part<AdminViewerData> {
           <p class="soft">{this.t('keys')}</p>
           {this.remark.field('note', this.t('noteToAuthor'))}
           <div class="row actions">
-            <button type="button" class="primary" onclick={once(() => this.inTurn(() => this.settle('PUBLISHED')))}>{this.t('publish')}</button>
+            <button type="button" class="primary" onclick={firstClick(() => this.inTurn(() => this.settle('PUBLISHED')))}>{this.t('publish')}</button>
             <span>{this.t('reject')}</span>
-            {GROUNDS.map((ground, place) => <button type="button" onclick={once(() => this.inTurn(() => this.settle('REJECTED', ground)))}>{`${place + 1} ${this.t(ground)}`}</button>)}
+            {GROUNDS.map((ground, place) => <button type="button" onclick={firstClick(() => this.inTurn(() => this.settle('REJECTED', ground)))}>{`${place + 1} ${this.t(ground)}`}</button>)}
             <button type="button" aria-disabled={!this.last.length && 'true'} onclick={() => this.inTurn(() => this.undo(), false)}>{this.t('undo')}</button>
             <button type="button" onclick={() => { this.chosen = new Set(list?.map(({ id }) => id)); this.render(); }}>{this.t('chooseAll')}</button>
           </div>
@@ -502,21 +525,52 @@ class Admin extends Part<AdminViewerData> {
     );
   }
 
+  /** A review's stars and a comment's language, before when it was written. */
+  private kindOf({ rating, language }: Comment) {
+    const name = new Intl.DisplayNames(this.language, { type: 'language', fallback: 'code' }).of(language);
+    const stars = rating && [<span aria-hidden="true">{'★'.repeat(rating)}{'☆'.repeat(5 - rating)}</span>, <span class="hidden">{this.t('stars', { n: rating })}</span>, ' · '];
+    return [stars, `${name} · `];
+  }
+
+  /** The site's answer, and what an editor does about it. */
+  private answerOf(comment: Comment) {
+    const { id, author: { name }, answer } = comment;
+    if (this.answering?.id !== id) {
+      return (
+        <div class="row">
+          {answer && <p class="body" dir="auto">{this.t('answer', { text: answer.body })}</p>}
+          {this.has('editor') && <button type="button" onclick={() => this.beginAnswer(comment)}>{this.t('answerIt')}<span class="hidden"> {name}</span></button>}
+        </div>
+      );
+    }
+    return (
+      <form class="stack" onsubmit={(event: Event) => this.answer(event)}>
+        {this.answering.draft.field('body', this.t('answerAs', { name }), { tag: 'textarea', rows: 3, dir: 'auto' })}
+        <div class="row">
+          <button type="submit" class="primary">{this.t('save')}</button>
+          <button type="button" onclick={() => this.closeAnswer()}>{this.t('cancel')}</button>
+        </div>
+      </form>
+    );
+  }
+
   /** A name within a text; that of a guest may be anybody's. */
   private marked = ({ name, isGuest }: { name: string; isGuest: boolean }) => (isGuest ? `${name} (${this.t('guest')})` : name);
 
-  private comment({ id, author, product, createdAt, body, title, status, heldBy, thread, inReplyTo, reportReasons }: Comment, place: number) {
+  private comment(comment: Comment, place: number) {
+    const { id, author, product, createdAt, body, title, status, heldBy, thread, inReplyTo, reportReasons } = comment;
     // What is pressed stays where it is until it is released: then its click is about the comment.
     const focused = () => this.find('article:active') || this.go(id);
     return (
       <article key={id} id={`comment-${place}`} class={id === this.current ? 'current' : ''} tabindex="-1" aria-current={id === this.current && 'true'} onclick={() => this.go(id)} onfocus={focused}>
         <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onfocus={focused} onchange={() => this.choose(id)} />{this.t('choose')}<span class="hidden"> {author.name}</span></label>
-        <p><strong dir="auto">{author.name}</strong> {author.isGuest && this.t('guest')} <span class="soft">{product} · {this.date(createdAt)} · {this.t(status)}</span></p>
+        <p><strong dir="auto">{author.name}</strong> {author.isGuest && this.t('guest')} <span class="soft">{product} · {this.kindOf(comment)}{this.date(createdAt)} · {this.t(status)}</span></p>
         {thread && <p class="soft" dir="auto">{inReplyTo && !inReplyTo.removed ? this.t('replyTo', { name: this.marked(inReplyTo.author), text: inReplyTo.body.slice(0, 200) }) : this.t('replyToGone')}</p>}
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}
         {title && <p dir="auto"><strong>{title}</strong></p>}
         <p class="body" dir="auto">{body}</p>
+        {this.answerOf(comment)}
         {id === this.current && this.history?.id === author.id && this.before('stack within')}
       </article>
     );

@@ -19,7 +19,10 @@ export const field = (event: Event, name: string) => String(new FormData(event.c
 export const anew = ({ currentTarget }: any) => { currentTarget.value = ''; };
 
 /** Not for the second click of a double one: another button may stand there by then. */
-export const once = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
+export const firstClick = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
+
+/** A moment as it is read. */
+export const time = (page: Page, iso: string) => page.date(iso, { dateStyle: 'medium', timeStyle: 'short' });
 
 /** A moment as a field for local times has it, and back. */
 export const local = (iso: string | null) => (iso ? new Date(Date.parse(iso) - new Date(iso).getTimezoneOffset() * 60_000).toISOString().slice(0, 16) : '');

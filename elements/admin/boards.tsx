@@ -5,9 +5,9 @@ import { newKey } from '../base/part';
 import { ask } from '../service';
 import {
   ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, ONE_CONTENDER, type OneContenderData,
-  RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, UPDATE_CONTENDER, VOID_VOTERS,
+  RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, UPDATE_CONTENDER, VOID_VOTER, VOID_VOTERS,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment, once } from './area';
+import { type Area, type Page, ended, firstClick, local, moment, time } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
 import { Picture } from './picture';
@@ -63,6 +63,7 @@ export class Boards implements Area {
   private contender: Draft<Texts>;
   private picture: Picture<Texts>;
   private edited: Edited | null = null;
+  private voter: Draft<{ voter: string; sameAddress: boolean }>;
   private suspects: Pages<Suspect> | null = null;
   /** What was said with the suspects of all that the search has found. */
   private search: Search | null = null;
@@ -80,6 +81,7 @@ export class Boards implements Area {
     this.fresh = new Draft(page, 'new-board', { title: '', slug: '' });
     this.contender = this.emptyContender();
     this.picture = new Picture(page, this.contender);
+    this.voter = new Draft(page, 'void', { voter: '', sameAddress: false });
   }
 
   open() {
@@ -277,6 +279,19 @@ export class Boards implements Area {
     await this.reread(slug);
   }
 
+  /** One voter whom no search has found. */
+  private async voidOne(event: Event) {
+    event.preventDefault();
+    const { slug } = this.board!;
+    const { voter, sameAddress } = this.voter.values;
+    const answer = await this.voter.send(VOID_VOTER, { board: slug, voter: voter.trim(), sameAddress });
+    if (!answer) return;
+    this.voter.clear();
+    if (!answer.job) this.page.say(this.page.t('votesVoided', { n: answer.votesRemoved }));
+    else await ended(this.page, answer.job.id);
+    await this.reread(slug);
+  }
+
   /** What was voided last, of several times. */
   private async restore() {
     const { slug } = this.board!;
@@ -344,7 +359,7 @@ export class Boards implements Area {
   private whyClosed(opensAt: string | null) {
     const { page } = this;
     const opens = opensAt && page.secondsTo(opensAt) > 0;
-    return opens ? `${page.t('opensAt')} ${page.date(opensAt, { dateStyle: 'medium', timeStyle: 'short' })}` : page.t('closed');
+    return opens ? `${page.t('opensAt')} ${time(page, opensAt)}` : page.t('closed');
   }
 
   private chosen(board: Board) {
@@ -368,7 +383,7 @@ export class Boards implements Area {
 
   private settingsForm() {
     const { page } = this;
-    const options = (names: string[], chosen: string) => names.map((name) => <option value={name} selected={name === chosen}>{page.t(name)}</option>);
+    const options = (names: string[]) => names.map((name) => <option value={name}>{page.t(name)}</option>);
     const draft = this.settings!;
     return (
       <form class="stack" onsubmit={(event: Event) => this.save(event)}>
@@ -376,9 +391,9 @@ export class Boards implements Area {
         {draft.field('title', page.t('boardTitle'), { required: true })}
         {draft.field('opensAt', page.t('opensAt'), { type: 'datetime-local' })}
         {draft.field('closesAt', page.t('closesAt'), { type: 'datetime-local' })}
-        {draft.field('electorate', page.t('electorate'), { tag: 'select' }, ...options(ELECTORATES, draft.values.electorate))}
+        {draft.field('electorate', page.t('electorate'), { tag: 'select' }, ...options(ELECTORATES))}
         {draft.values.electorate === 'MEMBERS' && draft.field('membersSince', page.t('membersSince'), { type: 'datetime-local', hint: page.t('membersSinceHint') })}
-        {draft.field('resultsVisible', page.t('resultsVisible'), { tag: 'select' }, ...options(RESULTS, draft.values.resultsVisible))}
+        {draft.field('resultsVisible', page.t('resultsVisible'), { tag: 'select' }, ...options(RESULTS))}
         <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
       </form>
     );
@@ -453,8 +468,8 @@ export class Boards implements Area {
         <td>{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
         <td>{page.number(one.score ?? 0)}</td>
         <td>
-          <button id={id} type="button" onclick={once(() => this.edit(one, id))}>{page.t('edit')}<span class="hidden"> {one.name}</span></button>{' '}
-          <button type="button" onclick={once(() => this.retire(one))}>{page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span></button>
+          <button id={id} type="button" onclick={firstClick(() => this.edit(one, id))}>{page.t('edit')}<span class="hidden"> {one.name}</span></button>{' '}
+          <button type="button" onclick={firstClick(() => this.retire(one))}>{page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span></button>
         </td>
       </tr>
     );
@@ -472,6 +487,11 @@ export class Boards implements Area {
           {!this.isVoiding && this.voidedOn(this.board!.slug).length > 0 && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
         </div>
         {search && (search.computedAt ? this.lastSearch(search) : <p>{page.t('noSearch')}</p>)}
+        <form class="stack" onsubmit={(event: Event) => this.voidOne(event)}>
+          {this.voter.field('voter', page.t('voterId'), { required: true, hint: page.t('voterIdHint') })}
+          {this.voter.field('sameAddress', page.t('sameAddress'), { type: 'checkbox' })}
+          <div class="row"><button type="submit">{page.t('voidVoter')}</button></div>
+        </form>
       </section>
     );
   }
@@ -485,9 +505,9 @@ export class Boards implements Area {
     };
     return (
       <div class="stack">
-        <p>{page.t('searchedAt', { date: page.date(search.computedAt!, { dateStyle: 'medium', timeStyle: 'short' }) })}</p>
+        <p>{page.t('searchedAt', { date: time(page, search.computedAt!) })}</p>
         <div class="row"><label>{page.t('atMost')}<select value={this.atMost} onchange={choose}>
-          {AT_MOST.map((value) => <option value={value} selected={value === this.atMost}>{percent(value)}</option>)}
+          {AT_MOST.map((value) => <option value={value}>{percent(value)}</option>)}
         </select></label></div>
         {this.found(search, this.suspects!)}
       </div>

@@ -6,7 +6,7 @@
 import { type View, h } from '../base/dom';
 import { newKey } from '../base/part';
 import type { Doc } from '../service';
-import type { Page } from './area';
+import { type Page, time } from './area';
 
 type Value = string | boolean;
 export type Values = Record<string, Value>;
@@ -99,7 +99,7 @@ export class Draft<V extends Values> {
   /** A value as it is read. */
   private shown(value: string, tag: string, type?: string) {
     if (!value) return '—';
-    if (type === 'datetime-local') return this.page.date(value, { dateStyle: 'medium', timeStyle: 'short' });
+    if (type === 'datetime-local') return time(this.page, value);
     return tag === 'select' ? this.page.t(value) : value;
   }
 

@@ -7,14 +7,16 @@ import {
   ADD_MATCH, CREATE_EVENT, EVENTS, EVENT_CARD, type EventCardData, type EventsData, LOCK_EVENT, RECORD_RESULT, RECORD_TIE_BREAK, REMOVE_MATCH,
   REORDER_MATCHES, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT, UPDATE_MATCH,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment, once } from './area';
+import { type Area, type Page, ended, firstClick, local, moment, time } from './area';
 import { parseMatch, parseSides, typedSide } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
 
 type Card = NonNullable<EventCardData['event']>;
 type Match = Card['matches'][number];
-type Settings = { name: string; startsAt: string; place: string; question: string; unit: string; cancelled: boolean };
+type Settings = {
+  name: string; startsAt: string; description: string; place: string; imageUrl: string; question: string; unit: string; cancelled: boolean;
+};
 
 type Texts = { name: string; points: string; teams: string; championships: string; preshow: boolean };
 /** The match that is being changed, and the event that it is of. */
@@ -93,8 +95,9 @@ export class Events implements Area {
   private async read(id: string) {
     const data = await this.page.insist(() => ask(EVENT_CARD, { event: id }));
     if (!data?.event || this.wanted !== id) return;
-    const { name, startsAt, place, state, tieBreak } = data.event;
-    const values = { name, startsAt: local(startsAt), place: place ?? '', question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
+    const { name, startsAt, description, place, imageUrl, state, tieBreak } = data.event;
+    const details = { description: description ?? '', place: place ?? '', imageUrl: imageUrl ?? '' };
+    const values = { name, startsAt: local(startsAt), ...details, question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
     const answer = { answer: String(tieBreak?.answer ?? '') };
     if (this.card?.id === id) {
       this.settings!.follow(values);
@@ -120,8 +123,8 @@ export class Events implements Area {
   private async save(event: Event) {
     event.preventDefault();
     const card = this.card!;
-    const { name, startsAt, place, question, unit, cancelled } = this.settings!.values;
-    const changed: Record<string, unknown> = { name, place: place || null, cancelled };
+    const { name, startsAt, description, place, imageUrl, question, unit, cancelled } = this.settings!.values;
+    const changed: Record<string, unknown> = { name, description: description || null, place: place || null, imageUrl: imageUrl || null, cancelled };
     if (startsAt !== local(card.startsAt)) changed.startsAt = moment(startsAt);
     if (question !== (card.tieBreak?.question ?? '') || unit !== (card.tieBreak?.unit ?? '')) changed.tieBreak = question ? { question, unit: unit || null } : null;
     const answer = await this.settings!.send(UPDATE_EVENT, { event: card.id, ...changed, revision: card.revision }, () => this.read(card.id));
@@ -204,13 +207,14 @@ export class Events implements Area {
 
   private async move(match: Match, to: number) {
     const ids = this.card!.matches.map(({ id }) => id).filter((id) => id !== match.id);
-    if (to < 0 || to > ids.length) return;
     ids.splice(to, 0, match.id);
     const { id, revision } = this.card!;
-    if (await this.act(REORDER_MATCHES, { event: id, matches: ids, revision })) {
-      this.page.say(this.page.t('moved', { name: match.name, n: to + 1 }));
-      await this.page.focus(`#match-${to}`);
-    }
+    if (!(await this.act(REORDER_MATCHES, { event: id, matches: ids, revision }))) return;
+    // The service keeps the pre-show first, wherever a match was put.
+    const place = this.card!.matches.findIndex((one) => one.id === match.id);
+    if (place < 0) return;
+    this.page.say(this.page.t('moved', { name: match.name, n: place + 1 }));
+    await this.page.focus(`#match-${place}`);
   }
 
   private async edit(match: Match) {
@@ -247,9 +251,10 @@ export class Events implements Area {
   }
 
   private record(match: Match, value: string) {
+    if (!value) return; // what was picked is no choice any more
     const winner = Number(value);
-    const result = value === 'none' ? null : Number.isNaN(winner) ? { outcome: value } : { outcome: 'WON', winner };
-    if (result) void this.act(RECORD_RESULT, { match: match.id, ...result, revision: match.revision }, this.recorded);
+    const result = Number.isNaN(winner) ? { outcome: value } : { outcome: 'WON', winner };
+    void this.act(RECORD_RESULT, { match: match.id, ...result, revision: match.revision }, this.recorded);
   }
 
   // ── views ──
@@ -301,11 +306,11 @@ export class Events implements Area {
       <section class="stack" key={card.id}>
         <h2 id="chosen-event" tabindex="-1" dir="auto">{card.name}</h2>
         <div class="row">
-          <span class="soft">{page.t(card.state)} · {page.date(card.startsAt, { dateStyle: 'medium', timeStyle: 'short' })}</span>
-          {card.state === 'UPCOMING' && <button type="button" onclick={once(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
-          {['LOCKED', 'SCORED'].includes(card.state) && <button type="button" class="primary" onclick={once(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('scoreEvent')}</button>}
-          {this.incomplete === card.id && <button type="button" onclick={once(() => this.act(SCORE_EVENT, { event: card.id, confirmMissing: true }, 'scoredNow'))}>{page.t('scoreWithout')}</button>}
-          {card.state === 'SCORED' && <button type="button" onclick={once(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
+          <span class="soft">{page.t(card.state)} · {time(page, card.startsAt)}</span>
+          {card.state === 'UPCOMING' && <button type="button" onclick={firstClick(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
+          {['LOCKED', 'SCORED'].includes(card.state) && <button type="button" class="primary" onclick={firstClick(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('scoreEvent')}</button>}
+          {this.incomplete === card.id && <button type="button" onclick={firstClick(() => this.act(SCORE_EVENT, { event: card.id, confirmMissing: true }, 'scoredNow'))}>{page.t('scoreWithout')}</button>}
+          {card.state === 'SCORED' && <button type="button" onclick={firstClick(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
         </div>
         {this.goneMatch(card)}
         {this.matchesTable(card)}
@@ -318,7 +323,9 @@ export class Events implements Area {
           <form class="stack" onsubmit={(event: Event) => this.save(event)}>
             {draft.field('name', page.t('name'), { required: true })}
             {draft.field('startsAt', page.t('startsAt'), { type: 'datetime-local', required: true })}
+            {draft.field('description', page.t('description'), { tag: 'textarea', rows: 2, dir: 'auto' })}
             {draft.field('place', page.t('place'))}
+            {draft.field('imageUrl', page.t('imageUrl'), { type: 'url' })}
             <div class="row end">{draft.field('question', page.t('tieBreak'), { hint: page.t('tieBreakHint') })}{draft.field('unit', page.t('unit'))}</div>
             {draft.field('cancelled', page.t('cancelEvent'), { type: 'checkbox' })}
             <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
@@ -361,6 +368,11 @@ export class Events implements Area {
   private row(match: Match, place: number, isOpen: boolean) {
     const { page } = this;
     const named = () => <span class="hidden"> {match.name}</span>;
+    /** Past its neighbour there: not over an end of the card, nor between the pre-show and what follows it. */
+    const passing = (to: number) => {
+      const can = this.card!.matches[to]?.preshow === match.preshow;
+      return { 'aria-disabled': !can && 'true', onclick: () => can && this.move(match, to) };
+    };
     return (
       <li key={match.id} class="match" draggable="true" ondragstart={() => { this.dragged = match.id; }}
         ondragover={(event: Event) => event.preventDefault()}
@@ -369,9 +381,9 @@ export class Events implements Area {
         <div class="row end">
           {this.result(match)}
           {isOpen && <button id={`edit-match-${place}`} type="button" onclick={() => this.edit(match)}>{page.t('edit')}{named()}</button>}
-          <button id={`match-${place}`} type="button" onclick={() => this.move(match, place - 1)}>{page.t('up')}{named()}</button>
-          <button type="button" onclick={() => this.move(match, place + 1)}>{page.t('down')}{named()}</button>
-          <button type="button" class="plain" aria-describedby={isOpen && 'removing'} onclick={once(() => this.remove(match, place))}>{page.t('remove')}{named()}</button>
+          <button id={`match-${place}`} type="button" {...passing(place - 1)}>{page.t('up')}{named()}</button>
+          <button type="button" {...passing(place + 1)}>{page.t('down')}{named()}</button>
+          <button type="button" class="plain" aria-describedby={isOpen && 'removing'} onclick={firstClick(() => this.remove(match, place))}>{page.t('remove')}{named()}</button>
         </div>
       </li>
     );
@@ -401,13 +413,16 @@ export class Events implements Area {
     const { page } = this;
     const { result } = match;
     const value = !result ? 'none' : result.outcome === 'WON' ? String(result.winner) : result.outcome;
-    const shown = this.picked[match.id] ?? value;
     const choices = [...(result ? [] : [['none', page.t('noResult')]]), ...match.teams.map((team, place) => [String(place), page.t('won', { name: team.name ?? team.members.join(' & ') })]), ...OTHERS.map((one) => [one, page.t(one)])];
     const take = ({ currentTarget }: any) => {
       delete this.picked[match.id];
       if (currentTarget.value !== value) this.record(match, currentTarget.value);
     };
-    const takePicked = (event: any) => { if (match.id in this.picked) take(event); };
+    const takePicked = (event: any) => {
+      if (!(match.id in this.picked)) return;
+      event.preventDefault(); // Enter also opens the list in some browsers
+      take(event);
+    };
     const recording = {
       onkeydown: (event: any) => {
         this.isKeyDown = true;
@@ -415,13 +430,17 @@ export class Events implements Area {
         if (['Enter', 'Escape'].includes(event.key)) takePicked(event);
       },
       onkeyup: () => { this.isKeyDown = false; },
-      onchange: (event: any) => { if (this.isKeyDown) this.picked[match.id] = event.currentTarget.value; else take(event); },
+      // Nothing is kept of what is recorded already: "none yet" is no choice any more once there is a result.
+      onchange: (event: any) => {
+        if (this.isKeyDown && event.currentTarget.value !== value) this.picked[match.id] = event.currentTarget.value;
+        else take(event);
+      },
       onblur: (event: any) => { this.isKeyDown = false; takePicked(event); },
     };
     return (
       <label>{page.t('resultOf', { name: match.name })}
-        <select value={shown} {...recording}>
-          {choices.map(([one, text]) => <option value={one} selected={one === shown}>{text}</option>)}
+        <select value={this.picked[match.id] ?? value} {...recording}>
+          {choices.map(([one, text]) => <option value={one}>{text}</option>)}
         </select>
       </label>
     );

@@ -3,7 +3,7 @@
 import { h } from '../base/dom';
 import { ask } from '../service';
 import { BOARDS, type BoardsData, IMPORT_CONTENDERS, IMPORT_EVENTS, IMPORT_WORDS, WORD_LISTS, type WordListsData } from '../generated/admin';
-import { type Area, type Page, anew, ended } from './area';
+import { type Area, type Page, anew, ended, field } from './area';
 import { parseSeason } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
@@ -130,7 +130,7 @@ export class Imports implements Area {
   }
 
   private async send(event: Event, dryRun: boolean) {
-    const place = String(new FormData(event.currentTarget as HTMLFormElement).get('place') ?? '');
+    const place = field(event, 'place');
     const { text, at } = this.asSent();
     const read = dryRun && this.kind === 'words' ? this.firstWords() : [];
     const into = { contenders: { board: place }, events: {}, words: { list: place } }[this.kind];

@@ -3,7 +3,7 @@
 import { h } from '../base/dom';
 import { ask } from '../service';
 import { JOURNAL, type JournalData } from '../generated/admin';
-import type { Area, Page } from './area';
+import { type Area, type Page, time } from './area';
 import { Pages } from './pages';
 
 type Occurrence = JournalData['journal']['nodes'][number];
@@ -50,7 +50,7 @@ export class Journal implements Area {
     const guest = ` ${page.t('guest')}`;
     return (
       <li key={id} id={`occurrence-${place}`} tabindex="-1">
-        <span class="soft">{page.date(at, { dateStyle: 'medium', timeStyle: 'short' })}</span> <code dir="ltr">{kind}</code>{' '}
+        <span class="soft">{time(page, at)}</span> <code dir="ltr">{kind}</code>{' '}
         <bdi>{object}</bdi>{object && one.objectNode?.isGuest && guest} · <bdi>{actorUser?.name ?? page.t(source)}</bdi>{actorUser?.isGuest && guest}{actorUser && source !== 'MEMBER' && ` · ${page.t(source)}`} {ground && page.t(ground)} <span dir="auto">{note}</span>
       </li>
     );

@@ -6,7 +6,7 @@ import { ask } from '../service';
 import {
   ERASE_MEMBER, EXPORT_MEMBER, MEMBERS, type MembersData, ONE_MEMBER, REINSTATE_MEMBER, SET_ROLES, SUSPEND_MEMBER, TAKE_BACK,
 } from '../generated/admin';
-import { type Area, Hidden, type Page, ended, field, moment } from './area';
+import { type Area, Hidden, type Page, ended, field, moment, time } from './area';
 import { Draft } from './draft';
 import { Pages } from './pages';
 
@@ -150,7 +150,7 @@ export class Members implements Area {
 
   private suspended({ reason, until }: NonNullable<Member['suspension']>) {
     const { page } = this;
-    return until ? page.t('suspendedUntil', { date: page.date(until, { dateStyle: 'medium', timeStyle: 'short' }), reason }) : page.t('suspendedFor', { reason });
+    return until ? page.t('suspendedUntil', { date: time(page, until), reason }) : page.t('suspendedFor', { reason });
   }
 
   private detail(member: Member) {

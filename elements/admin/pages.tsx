@@ -17,7 +17,10 @@ export class Pages<N> {
   private isRefused = false;
   private opened = 0;
 
-  /** `id`-5 is the id of the sixth entry, which gets the focus if the page that begins with it was asked for; or `id` has all. */
+  /**
+   * `id`-5 is the id of the sixth entry, which gets the focus if the page that begins with it was asked for; or `id` is
+   * that of a select with all of them.
+   */
   constructor(private page: Page, private id: string, private ask: (after: string | null) => Promise<Connection<N> | null | undefined>) {}
 
   get isWhole() {

@@ -4,7 +4,7 @@ import { h } from '../base/dom';
 import { newKey } from '../base/part';
 import { HOLD_RULES, type HoldRulesData, PREVIEW_HOLD_RULES, type PreviewHoldRulesData, SET_HOLD_RULES } from '../generated/admin';
 import { ask } from '../service';
-import { type Area, type Page, once } from './area';
+import { type Area, type Page, firstClick } from './area';
 import { Draft } from './draft';
 import { Pages, whole } from './pages';
 
@@ -169,7 +169,7 @@ export class Rules implements Area {
           {NUMBERS.map((number) => draft.field(number, page.t(number), { type: 'number', min: 0, max: 1000 }))}
         </div>
         <div class="row">
-          {Object.entries(buttons).map(([text, act]) => <button type="button" id={`${draft.id}-${text}`} class={text === 'remove' ? 'plain' : ''} onclick={once(act)}>{page.t(text)}<span class="hidden"> {name}</span></button>)}
+          {Object.entries(buttons).map(([text, act]) => <button type="button" id={`${draft.id}-${text}`} class={text === 'remove' ? 'plain' : ''} onclick={firstClick(act)}>{page.t(text)}<span class="hidden"> {name}</span></button>)}
         </div>
       </fieldset>
     );

@@ -3,7 +3,7 @@
 import { h } from '../base/dom';
 import { ask } from '../service';
 import { OPERATIONS, type OperationsData } from '../generated/admin';
-import type { Area, Page } from './area';
+import { type Area, type Page, time } from './area';
 import { Pages, whole } from './pages';
 
 const HOURS = 24;
@@ -52,7 +52,7 @@ export class ServiceState implements Area {
             {data.jobs.nodes.map(({ id, kind, state, done, total, startedAt, message }) => (
               <li key={id}>
                 <code dir="ltr">{kind}</code> {page.t(state)} · {page.number(done)}{total ? ` / ${page.number(total)}` : ''} ·{' '}
-                <span class="soft">{page.date(startedAt, { dateStyle: 'medium', timeStyle: 'short' })}</span> <span dir="auto">{message}</span>
+                <span class="soft">{time(page, startedAt)}</span> <span dir="auto">{message}</span>
               </li>
             ))}
           </ul>

@@ -6,7 +6,7 @@ import {
   ADD_WEBHOOK, DELIVERIES, type DeliveriesData, REDELIVER, REMOVE_WEBHOOK, ROTATE_WEBHOOK_SECRET, WEBHOOKS, type WebhooksData,
 } from '../generated/admin';
 import { ask } from '../service';
-import { type Area, Hidden, type Page, ended, moment } from './area';
+import { type Area, Hidden, type Page, ended, moment, time } from './area';
 import { Draft } from './draft';
 import { Pages, whole } from './pages';
 
@@ -157,11 +157,10 @@ export class Webhooks implements Area {
 
   private delivery({ id, state, attempts, lastStatus, lastError, nextAt, occurrence }: Delivery, place: number) {
     const { page } = this;
-    const when = (iso: string) => page.date(iso, { dateStyle: 'medium', timeStyle: 'short' });
     return (
       <li key={id} id={`delivery-${place}`} tabindex="-1">
         {occurrence && <code dir="ltr">{occurrence.kind}</code>} <strong>{page.t(`delivery${state}`)}</strong> · {page.t('attempts', { n: attempts })}{lastStatus !== null && ` · ${lastStatus}`}{' '}
-        <span class="soft">{occurrence && when(occurrence.at)} {nextAt && page.t('nextAt', { when: when(nextAt) })}</span>
+        <span class="soft">{occurrence && time(page, occurrence.at)} {nextAt && page.t('nextAt', { when: time(page, nextAt) })}</span>
         {lastError && <p class="error" dir="auto">{lastError}</p>}
       </li>
     );

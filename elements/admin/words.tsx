@@ -1,13 +1,13 @@
 // Words: lists, their words one by one, and which of them the next days show.
 
-import { Fragment, type View, h } from '../base/dom';
+import { type View, h } from '../base/dom';
 import { newKey } from '../base/part';
 import { ask } from '../service';
 import {
   ADD_WORDS, CREATE_WORD_LIST, DELETE_WORD_LIST, ONE_WORD, REMOVE_WORD, UPDATE_WORD, UPDATE_WORD_LIST, WORDS_OF_LIST, WORD_LISTS,
   WORD_LIST_CARD, type WordListCardData, type WordListsData,
 } from '../generated/admin';
-import { type Area, type Page, field, once } from './area';
+import { type Area, type Page, field, firstClick } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
 
@@ -22,13 +22,8 @@ type Texts = {
 /** The word that is being changed, and the row in which it is: of a day, or of the list's words. */
 type Edited = { word: Word; row: string; draft: Draft<Texts> };
 
-const HAN = /\p{Script=Han}/u;
-
-/** Whether it has two spellings and pinyin. The service does not say so of one that has neither. */
-const isChinese = ({ term, traditional, pinyin, reading }: Word) => Boolean(traditional || pinyin || (HAN.test(term) && !reading));
-
 const texts = (word: Word): Texts => ({
-  chinese: isChinese(word), term: word.term, reading: word.reading ?? '', simplified: word.term, traditional: word.traditional ?? '',
+  chinese: word.chinese, term: word.term, reading: word.reading ?? '', simplified: word.term, traditional: word.traditional ?? '',
   pinyin: word.pinyin ?? '', definition: word.definition, example: word.example ?? '', audioUrl: word.audioUrl ?? '',
 });
 
@@ -70,7 +65,7 @@ export class Words implements Area {
 
   /** A word to be written as the list's others are. */
   private emptyWord() {
-    const chinese = Boolean(this.words.nodes?.some(isChinese));
+    const chinese = Boolean(this.words.nodes?.some(({ chinese }) => chinese));
     const empty = { term: '', reading: '', simplified: '', traditional: '', pinyin: '', definition: '', example: '', audioUrl: '' };
     return new Draft<Texts>(this.page, 'new-word', { chinese, ...empty });
   }
@@ -364,12 +359,12 @@ export class Words implements Area {
       <li key={date ?? word.id} class="row between word">
         <p>
           {day && <span class="soft">{day} · </span>}
-          <strong><bdi>{term}</bdi></strong>{traditional && traditional !== term && <Fragment> · <bdi>{traditional}</bdi></Fragment>}
-          {reading && <Fragment> · <bdi>{reading}</bdi></Fragment>} · <bdi>{definition}</bdi>
+          <strong><bdi>{term}</bdi></strong>{traditional && traditional !== term && [' · ', <bdi>{traditional}</bdi>]}
+          {reading && [' · ', <bdi>{reading}</bdi>]} · <bdi>{definition}</bdi>
         </p>
         <div class="row">
           <button id={row} type="button" onclick={() => this.edit(word, row)}>{page.t('edit')}{named()}</button>
-          <button type="button" class="plain" onclick={once(() => this.remove(word, row))}>{page.t('remove')}{named()}</button>
+          <button type="button" class="plain" onclick={firstClick(() => this.remove(word, row))}>{page.t('remove')}{named()}</button>
         </div>
       </li>
     );

@@ -22,7 +22,6 @@ declare global {
   }
 }
 
-export const Fragment = '';
 const SVG = 'http://www.w3.org/2000/svg';
 
 export function h(tag: string, props: Record<string, any> | null, ...children: Child[]): Node_ {
@@ -33,8 +32,7 @@ export function h(tag: string, props: Record<string, any> | null, ...children: C
 function flat(children: Child[], into: Node_[] = []): Node_[] {
   for (const child of children) {
     if (Array.isArray(child)) flat(child, into);
-    else if (typeof child !== 'object' && child !== undefined && child !== false) into.push({ tag: '#', props: {}, children: [], text: `${child}` });
-    else if (child) into.push(...(child.tag === Fragment ? child.children : [child]));
+    else if (child != null && child !== false) into.push(typeof child !== 'object' ? { tag: '#', props: {}, children: [], text: `${child}` } : child);
   }
   return into;
 }
@@ -78,12 +76,9 @@ function assign(node: any, before: Record<string, any>, after: Record<string, an
     const value = after[prop];
     if (/^(value$|checked$|on)/.test(prop)) {
       if (node[prop] !== value) node[prop] = value ?? null;
-    } else if (prop === 'key' || value === before[prop]) {
-      continue;
-    } else if (value == null || value === false) {
-      node.removeAttribute(prop);
-    } else {
-      node.setAttribute(prop, value === true ? '' : value);
+    } else if (prop !== 'key' && value !== before[prop]) {
+      if (value == null || value === false) node.removeAttribute(prop);
+      else node.setAttribute(prop, value === true ? '' : value);
     }
   }
 }

@@ -40,6 +40,8 @@ export abstract class Part<Data> {
   private live = document.createElement('p');
   private views: View[] = [];
   private declare waits?: boolean;
+  /** Another one after each change of the member. */
+  private declare since?: object;
   said = '';
   private ends: (() => void)[] = [];
   protected declare endStream?: () => void;
@@ -80,6 +82,7 @@ export abstract class Part<Data> {
     shadow.replaceChildren(this.root);
     this.root.append(document.createElement('div'), this.live);
     this.until(on(ringside.session, 'change', () => {
+      this.since = {};
       this.root.classList.remove('refused');
       this.say(''); // it was for whoever they were
       this.signedInOrOut();
@@ -87,10 +90,10 @@ export abstract class Part<Data> {
   }
 
   /** Shows what the first request answers, and asks it again as long as there is no answer. */
-  async start(first: Promise<Data>, request: [Doc<any, any>, object], arrival?: Promise<number | void>) {
+  async start(asked: Promise<Data>, request: [Doc<any, any>, object], arrival?: Promise<number | void>) {
     this.render();
     this.first = request;
-    await this.showLatest(this.askFirst(first), arrival);
+    await this.showLatest(this.askFirst(asked), arrival);
   }
 
   /** The answer to the first request, which may be on its way. */
@@ -201,7 +204,7 @@ export abstract class Part<Data> {
 
   /**
    * The answer to a request that is sent again while the service cannot be reached, or its first field says that this
-   * cannot be done now; null if the element has left.
+   * cannot be done now; null if it was refused, which is then said, or if the element has left.
    */
   async insist<T>(send: () => Promise<T>): Promise<T | null> {
     for (let wait = 0.5; !this.isStopped; wait = Math.min(wait * 2, 16)) {
@@ -229,16 +232,18 @@ export abstract class Part<Data> {
 
   /**
    * The only field of a mutation's answer. The input has a key, so sent again it counts once. It is not sent again once
-   * another page has signed in somebody else, in whose name it would be.
+   * another page has signed in somebody else, in whose name it would be. Who turns out to be signed out is so here, too.
    */
   async mutate<T>(document: Doc<T, any>, variables: object): Promise<any> {
-    const { session, Failed } = this.ringside;
-    const { member } = session;
+    const { session, Failed, ask } = this.ringside;
+    const { since } = this;
     const answer: any = await this.insist(() => {
-      if (member?.token !== session.member?.token) throw new Failed('UNAUTHENTICATED');
-      return this.ringside.ask(document, variables);
+      if (since !== this.since) throw new Failed('UNAUTHENTICATED');
+      return ask(document, variables);
     });
-    return answer && Object.values(answer)[0];
+    const [payload]: any[] = Object.values(answer ?? {});
+    if (payload?.code === 'NOT_SIGNED_IN') session.use(null);
+    return payload;
   }
 
   /** Tells the page what happens; false if it prevents what follows. */
@@ -288,7 +293,7 @@ const isFree = (element: Element): boolean => {
   return activeElement ? activeElement.contains(element) : !host || isFree(host);
 };
 
-let hinted = false;
+let hinted: boolean | undefined;
 
 /** Tells the site's developer, once, what browsers do not tell a page: whether the service allows pages of this origin. */
 function hint({ origin }: URL) {

@@ -131,7 +131,7 @@ export default class Board extends Part<BoardData> {
   }
 
   private voted(verdict: Verdict, { left, right }: Ballot) {
-    const winner = verdict === 'LEFT' ? left : verdict === 'RIGHT' ? right : null;
+    const winner = { LEFT: left, RIGHT: right }[verdict as string];
     const text = this.ballot?.progress.seen === 0 ? 'again' : verdict === 'SKIP' ? 'skipped' : winner ? 'voted' : 'tied';
     this.say(this.t(text, { name: winner?.name!, left: left.name, right: right.name }));
     if (verdict !== 'SKIP' && this.board?.resultsVisible === 'AFTER_VOTING') void this.reveal();
@@ -145,7 +145,7 @@ export default class Board extends Part<BoardData> {
     if (shown) this.pictures.set(contender.id, shown);
   }
 
-  private learn(rows: BoardData['board'] extends infer B ? NonNullable<B> extends { leaderboard: { nodes: infer R } } ? R : never : never) {
+  private learn(rows: NonNullable<BoardData['board']>['leaderboard']['nodes']) {
     rows.forEach(({ contender }) => this.keepPicture(contender));
     this.rows = rows;
   }
@@ -200,7 +200,7 @@ export default class Board extends Part<BoardData> {
     return (
       <div class="both">
         <section class="stack" aria-labelledby="title">
-          <h2 id="title" dir="auto" part="title" aria-hidden={this.board ? null : 'true'}>{this.board?.title ?? '\u00a0'}</h2>
+          <h2 id="title" dir="auto" part="title" aria-hidden={!this.board && 'true'}>{this.board?.title ?? '\u00a0'}</h2>
           {this.refused ? this.closed() : this.pair()}
         </section>
         <section class="stack" aria-labelledby="leaderboard">{this.leaderboard()}</section>
@@ -232,7 +232,7 @@ export default class Board extends Part<BoardData> {
 
   private verdict(name: string, key: string) {
     const ready = this.ballot && !this.chosen;
-    return <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts={key} onclick={(event: MouseEvent) => this.cast(KEYS[key]!, event.detail)}>{this.t(name)}</button>;
+    return <button type="button" part="button" aria-disabled={!ready && 'true'} aria-keyshortcuts={key} onclick={(event: MouseEvent) => this.cast(KEYS[key]!, event.detail)}>{this.t(name)}</button>;
   }
 
   private onKey = (event: KeyboardEvent) => {
@@ -253,7 +253,7 @@ export default class Board extends Part<BoardData> {
           class={`corner ${this.chosen === side ? 'chosen' : ''}`}
           part="contender"
           type="button"
-          aria-disabled={ready ? null : 'true'}
+          aria-disabled={!ready && 'true'}
           aria-label={contender ? this.t('voteFor', { name: contender.name }) : this.t('loading')}
           aria-describedby={contender?.description ? id : null}
           aria-keyshortcuts={side === 'LEFT' ? 'ArrowLeft' : 'ArrowRight'}

@@ -89,6 +89,7 @@ export default class Comments extends Part<CommentsData> {
   protected arrived(data: CommentsData) {
     const { now, comments, commentStatistics, viewer } = data;
     const before = this.comments ?? [];
+    if (this.viewer && !viewer) this.say(this.t('UNAUTHENTICATED'));
     this.comments = comments.nodes;
     this.writing?.keep(before);
     this.take(data);
@@ -139,7 +140,6 @@ export default class Comments extends Part<CommentsData> {
   }
 
   protected signedInOrOut() {
-    if (!this.ringside.session.member && this.viewer) this.say(this.t('UNAUTHENTICATED'));
     void this.reload();
   }
 
@@ -367,4 +367,4 @@ function kept(tag: string) {
 /** Those that are not known yet. */
 const without = <T extends Reply>(known: Reply[], all: T[]) => all.filter(({ id }) => !known.some((one) => one.id === id));
 
-const listed = (text: string | null) => text?.split(/[\s,]+/).filter(Boolean) ?? [];
+const listed = (text: string | null) => text?.match(/[^\s,]+/g) ?? [];

@@ -171,7 +171,7 @@ export class Form {
           const title = value ? t('stars', { n: value }) : t('noStars');
           return (
             <label key={value} title={title}>
-              <input type="radio" name={`${this.name}-rating`} value={value} checked={+this.values.rating! === value} onchange={() => this.change({ rating: value || null })} {...(value === 1 && this.field('rating'))} />
+              <input type="radio" name={`${this.name}-rating`} checked={+this.values.rating! === value} onchange={() => this.change({ rating: value || null })} {...(value === 1 && this.field('rating'))} />
               <span class="hidden">{title}</span>
               <span class={value ? '' : 'soft'} aria-hidden="true">{value ? '★' : '✕'}</span>
             </label>

@@ -4,7 +4,6 @@ import { type View, h } from '../base/dom';
 import type Comments from './comments';
 import type { Comment, Reply } from './comments';
 
-
 export function commentView(part: Comments, comment: Comment): View {
   const { t, writing } = part;
   const { id, rating, title, verifiedAt, language } = comment;

@@ -25,13 +25,13 @@ export default class EventCard extends Part<Data> {
   private event: Event | null | undefined;
   private viewer: Data['viewer'] = null;
   private choice: Choice = { picks: {}, guess: '' };
-  private isChanged = false;
-  private isSending = false;
+  private declare isChanged?: boolean;
+  private declare isSending?: boolean;
   /** Whether it was open on this page: what is shown then keeps its place, so that nothing moves. */
-  private wasOpen = false;
+  private declare wasOpen?: boolean;
   private problem: { text: string; field: string } | null = null;
   /** Whether a guest was refused what members may. */
-  private needsMember = false;
+  private declare needsMember?: boolean;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'event', english, css);
@@ -42,6 +42,7 @@ export default class EventCard extends Part<Data> {
   protected arrived(data: Data) {
     const event = 'event' in data ? data.event : data.nextEvent;
     if (!event && !('event' in data)) return void this.showLatest(this.last(data));
+    if (this.viewer && !data.viewer) this.say(this.t('UNAUTHENTICATED'));
     this.viewer = data.viewer;
     this.needsMember = false;
     if (event?.id !== this.event?.id) this.begin(event);
@@ -57,7 +58,7 @@ export default class EventCard extends Part<Data> {
       const found = await this.insist(() => this.ringside.ask(LATEST_EVENTS, { after }));
       if (!found) return null;
       const { nodes, pageInfo } = found.events;
-      const last = nodes.find((one) => one.season === (season || one.season));
+      const last = nodes.find((one) => !season || one.season === season);
       if (last) return this.insist(() => this.ringside.ask(LATEST_EVENT, { event: last.id }));
       if (!pageInfo.hasNextPage) return { ...data, event: null };
       after = pageInfo.endCursor;
@@ -82,7 +83,6 @@ export default class EventCard extends Part<Data> {
   }
 
   protected signedInOrOut() {
-    if (!this.ringside.session.member && this.viewer) this.say(this.t('UNAUTHENTICATED'));
     void this.askAgain();
   }
 
@@ -241,13 +241,13 @@ export default class EventCard extends Part<Data> {
         <fieldset>
           <legend>
             <span dir="auto">{name}</span>
-            <span class="soft"> {this.t('worth', { n: points })}{preshow && ` · ${this.t('preshow')}`}</span>
+            <span class="soft"> {this.t('points', { n: points })}{preshow && ` · ${this.t('preshow')}`}</span>
           </legend>
           {championships.length > 0 && <p class="soft" dir="auto">{this.t('for', { what: championships.join(', ') })}</p>}
           <div class="teams">
             {teams.map((team, index) => this.team({ id, index, team, result, share: all ? pickCounts![index]! / all : null, pick }))}
           </div>
-          {result && result.outcome !== 'WON' ? <p class="soft">{this.t(result.outcome === 'CANCELLED' ? 'CANCELLED_MATCH' : result.outcome)}</p>
+          {result && result.outcome !== 'WON' ? <p class="soft">{this.t(result.outcome)}</p>
             : pick && result ? <p class={pick.correct ? 'right' : 'soft'}>{this.t(pick.correct ? 'wasRight' : 'wasWrong')}</p>
             : <p></p>}
         </fieldset>
@@ -261,8 +261,8 @@ export default class EventCard extends Part<Data> {
     const chosen = this.isOpen ? this.choice.picks[id] === index : pick?.team === index;
     const percent = share !== null && this.number(share, { style: 'percent', maximumFractionDigits: 0 });
     return (
-      <label key={index} class={`team ${chosen ? 'chosen' : ''} ${won ? 'won' : ''}`} part={chosen ? 'team chosen' : 'team'}>
-        <input type="radio" name={id} value={String(index)} checked={chosen} disabled={!this.isOpen} onchange={() => this.change({ picks: { ...this.choice.picks, [id]: index } })} />
+      <label key={index} class={`team ${chosen ? 'chosen' : ''}`} part={chosen ? 'team chosen' : 'team'}>
+        <input type="radio" name={id} checked={chosen} disabled={!this.isOpen} onchange={() => this.change({ picks: { ...this.choice.picks, [id]: index } })} />
         <span class="who">
           <span dir="auto">{team.name ?? members}</span>
           {team.name && <span class="soft" dir="auto">{members}</span>}

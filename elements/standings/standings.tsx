@@ -16,6 +16,8 @@ type League = NonNullable<LeagueStandingsData['league']>;
 
 /** Where the code that is being typed is kept: the page may be left to sign in. */
 const KEPT = 'ringside code';
+/** Rows that the service gives at once; what is below them stays as it was read. */
+const MOST = 100;
 
 export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private season: string | null;
@@ -71,37 +73,36 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     void (this.season ? this.reload() : this.askAgain());
   }
 
-  private async reload() {
-    const turn = ++this.turn;
-    const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season! }));
-    if (answer && turn === this.turn) this.arrived(answer);
+  private reload() {
+    return this.showLatest(this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season!, first: this.size })));
   }
 
   private show(page: Page, isMore = false) {
     this.rows = isMore ? [...this.rows!, ...page.nodes] : page.nodes;
     this.total = page.totalCount;
     this.more = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
-    if (!isMore) this.watch();
+    this.watch();
+  }
+
+  /** How many rows to ask for again, and to listen to: those that are shown, as far as one answer has them. */
+  private get size() {
+    return Math.min(Math.max(this.rows?.length ?? 0, 10), MOST);
   }
 
   private watch() {
-    const variables = { season: this.season!, league: this.leagueId || null, first: 10 };
+    const variables = { season: this.season!, league: this.leagueId || null, first: this.size };
     this.listen(STANDINGS_CHANGED, variables, ({ standingsChanged }) => {
-      // Rows below the first ten are those of the last page that was read.
-      if (this.rows!.length > 10) return;
+      if (this.rows!.length > MOST) return;
       if (JSON.stringify(this.rows) !== JSON.stringify(standingsChanged)) this.readSoon();
       this.rows = standingsChanged;
       this.render();
     });
   }
 
-  /** The reader's own row, and what follows the first ten. Not at once with all others who see the change. */
+  /** The reader's own row, and the way to further rows. Not at once with all others who see the change. */
   private readSoon() {
     clearTimeout(this.soon);
-    this.soon = setTimeout(() => {
-      this.soon = 0;
-      if (this.rows!.length <= 10) void this.readAgain();
-    }, 5000 * Math.random());
+    this.soon = setTimeout(() => this.readAgain(), 5000 * Math.random());
   }
 
   private readAgain() {
@@ -112,7 +113,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
 
   private async showLeague(after: string | null = null) {
     const { leagueId } = this;
-    const answer = await this.insist(() => this.ringside.ask(LEAGUE_STANDINGS, { league: leagueId, after }));
+    const first = after ? 10 : this.size;
+    const answer = await this.insist(() => this.ringside.ask(LEAGUE_STANDINGS, { league: leagueId, first, after }));
     if (!answer || leagueId !== this.leagueId) return; // another one was chosen meanwhile
     if (after && after !== this.more) return; // asked for twice
     this.league = answer.league;

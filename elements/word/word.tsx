@@ -15,11 +15,10 @@ type Quiz = Extract<StartQuizData['startQuiz'], { token: string }>;
 type Graded = Extract<AnswerQuizData['answerQuiz'], { result: object }>;
 type Due = NonNullable<DueWordsData['viewer']>['due']['nodes'];
 
-const QUESTIONS = 5;
 const GRADES = ['AGAIN', 'HARD', 'GOOD', 'EASY'];
 
 /** Not for the second click of a double one: what stands there by then has not been read. */
-const read = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
+const firstClick = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
 
 export default class WordOfTheDay extends Part<Data> {
   private words: Daily[] | null = null;
@@ -33,16 +32,16 @@ export default class WordOfTheDay extends Part<Data> {
   private graded: Graded | null = null;
   private waitsUntil = 0;
   private due: Due | null = null;
-  private isOpen = false;
-  private isSubscribing = false;
+  private declare isOpen?: boolean;
+  private declare isSubscribing?: boolean;
   private email = '';
   private problem = '';
   private hasQuiz: boolean;
   /** Where a quiz whose questions are all answered is kept: the page may be left to sign in. */
   private kept: string;
-  private isSending = false;
+  private declare isSending?: boolean;
   /** Whether a guest was refused a quiz. */
-  private needsMember = false;
+  private declare needsMember?: boolean;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'word', english, css);
@@ -63,7 +62,7 @@ export default class WordOfTheDay extends Part<Data> {
   protected arrived(data: Data) {
     this.viewer = data.viewer;
     this.needsMember = false;
-    this.words = 'dailyWords' in data ? data.dailyWords : data.wordList?.dailyWord ? [data.wordList.dailyWord] : [];
+    this.words = 'dailyWords' in data ? data.dailyWords : [data.wordList?.dailyWord ?? []].flat();
     this.chosen ||= this.words[0]?.list.id ?? '';
     if (this.secondsTo(this.quiz?.expiresAt!) < 0) this.quiz = null; // it was kept for too long
     this.render();
@@ -99,14 +98,12 @@ export default class WordOfTheDay extends Part<Data> {
   // ── quiz ──
 
   private async startQuiz() {
-    const list = this.daily!.list.id;
-    const input = { list, size: QUESTIONS, idempotencyKey: newKey() };
-    const started = await this.mutate(START_QUIZ, { input });
+    const { id: list, wordCount } = this.daily!.list;
+    const started = await this.mutate(START_QUIZ, { input: { list, size: Math.min(5, wordCount), idempotencyKey: newKey() } });
     if (!started || list !== this.daily?.list.id) return; // another list was chosen meanwhile
     if (started.code) {
       this.needsMember = started.code === 'NOT_ALLOWED' && this.viewer!.isGuest;
-      this.say(this.refusal(started));
-      return;
+      return this.say(this.refusal(started));
     }
     this.say('');
     this.quiz = started;
@@ -132,10 +129,7 @@ export default class WordOfTheDay extends Part<Data> {
     for (;;) {
       const answer = await this.mutate(ANSWER_QUIZ, { input });
       if (!answer || this.isStopped || quiz !== this.quiz) return; // another list was chosen meanwhile
-      if (answer.code !== 'RATE_LIMITED') {
-        this.finish(answer);
-        return;
-      }
+      if (answer.code !== 'RATE_LIMITED') return this.finish(answer);
       await this.countDown(answer.retryAfterSeconds ?? 1);
     }
   }
@@ -154,10 +148,7 @@ export default class WordOfTheDay extends Part<Data> {
   private finish(answer: any) {
     this.quiz = null;
     this.keep();
-    if (answer.code) {
-      this.say(this.refusal(answer));
-      return;
-    }
+    if (answer.code) return this.say(this.refusal(answer));
     this.graded = answer as Graded;
     const { correct, total } = this.graded.result;
     this.viewer = this.viewer && { ...this.viewer, streak: this.graded.streak };
@@ -171,7 +162,7 @@ export default class WordOfTheDay extends Part<Data> {
   private async review() {
     const answer = await this.insist(() => this.ringside.ask(DUE_WORDS));
     if (!answer) return;
-    const { viewer } = answer;
+    const viewer = answer.viewer;
     this.isOpen = false;
     if (viewer?.due.nodes.length) {
       this.due = viewer.due.nodes;
@@ -196,10 +187,8 @@ export default class WordOfTheDay extends Part<Data> {
     const [{ word }] = due as [Due[number]];
     const answer = await this.mutate(REVIEW_WORD, { input: { word: word.id, grade, idempotencyKey: newKey() } });
     if (!answer) return;
-    if (answer.code && answer.code !== 'NOT_FOUND') { // which says that the word's list was deleted meanwhile
-      this.say(this.refusal(answer));
-      return;
-    }
+    // Not found is a word whose list was deleted meanwhile.
+    if (answer.code && answer.code !== 'NOT_FOUND') return this.say(this.refusal(answer));
     due.shift();
     const dueCount = Math.max(0, (this.viewer?.dueCount ?? 0) - 1);
     this.viewer = this.viewer && { ...this.viewer, dueCount };
@@ -262,6 +251,7 @@ export default class WordOfTheDay extends Part<Data> {
   private today() {
     const { daily, viewer } = this;
     if (!daily) return <div class="wait"></div>;
+    const hasQuiz = this.hasQuiz && daily.list.wordCount > 2; // the service's shortest quiz has three questions
     const list = `\u2068${daily.list.name}\u2069`; // isolated: a name of the other direction would take the date's day with it
     return (
       <div class="stack">
@@ -269,11 +259,11 @@ export default class WordOfTheDay extends Part<Data> {
         <p class="soft">{this.t('of', { list, date: this.date(daily.date, { dateStyle: 'long', timeZone: 'UTC' }) })}</p>
         {viewer && <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p>}
         <div class="row">
-          {(this.hasQuiz || this.said === this.t('UNAUTHENTICATED')) && (viewer && !this.needsMember ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
+          {(hasQuiz || this.said === this.t('UNAUTHENTICATED')) && (viewer && !this.needsMember ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
           {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
           {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" id="subscribe" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>
-        {this.hasQuiz && !viewer && <p class="soft">{this.t('quizNeeds')}</p>}
+        {hasQuiz && !viewer && <p class="soft">{this.t('quizNeeds')}</p>}
         {daily.list.subscribableByEmail && this.isSubscribing && this.subscription()}
       </div>
     );
@@ -306,7 +296,7 @@ export default class WordOfTheDay extends Part<Data> {
         <p class="soft">{this.t('question', { n: asked.number, total: questions.length })}</p>
         <h3 id="question" class="prompt" tabindex="-1" dir="auto">{asked.prompt}</h3>
         <ul class="choices">
-          {asked.choices.map((choice) => <li key={choice}><button type="button" part="button" dir="auto" onclick={read(() => this.choose(choice))}>{choice}</button></li>)}
+          {asked.choices.map((choice) => <li key={choice}><button type="button" part="button" dir="auto" onclick={firstClick(() => this.choose(choice))}>{choice}</button></li>)}
         </ul>
       </div>
     );
@@ -339,7 +329,7 @@ export default class WordOfTheDay extends Part<Data> {
       <div class="stack" id="due" tabindex="-1" aria-label={this.t('due')}>
         {this.entry(next.word, this.isOpen)}
         <div class="row">
-          {this.isOpen ? GRADES.map((grade) => <button type="button" part="button" onclick={read(() => this.once(() => this.grade(grade)))}>{this.t(grade)}</button>) : (
+          {this.isOpen ? GRADES.map((grade) => <button type="button" part="button" onclick={firstClick(() => this.once(() => this.grade(grade)))}>{this.t(grade)}</button>) : (
             <button type="button" class="primary" part="button" onclick={() => { this.isOpen = true; void this.focus('#due button'); }}>{this.t('show')}</button>
           )}
           <button type="button" class="plain" onclick={() => { this.due = null; void this.focus('#title'); }}>{this.t('back')}</button>

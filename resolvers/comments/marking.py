@@ -51,7 +51,7 @@ async def viewer_found_helpful(ctx: Context, comments: Sequence[ShownComment], /
         return [False] * len(comments)
     numbers = await _numbers(ctx, comments)
     keys = [(ctx.viewer.id, *place) for place in numbers]
-    found = await ctx.services.reads("helpful marks", store.read_marks).load_many(keys) if keys else []
+    found = await ctx.services.reads("helpful_marks", store.read_marks).load_many(keys) if keys else []
     own = {place: mark for place, mark in zip(numbers, found, strict=True) if mark is not None}
     places = [(one.product, one.ulid) for one in comments]
     return [store.is_counted(own.get(place), numbers.get(place)) for place in places]
@@ -60,5 +60,5 @@ async def viewer_found_helpful(ctx: Context, comments: Sequence[ShownComment], /
 async def _numbers(ctx: Context, comments: Sequence[ShownComment]) -> dict[tuple[str, str], Helpful]:
     """The numbers of the comments that anybody has marked."""
     keys = [(one.product, one.ulid) for one in comments if one.marked]
-    found = await ctx.services.reads("helpful numbers", store.read_numbers).load_many(keys) if keys else []
+    found = await ctx.services.reads("helpful_numbers", store.read_numbers).load_many(keys) if keys else []
     return {key: number for key, number in zip(keys, found, strict=True) if number is not None}

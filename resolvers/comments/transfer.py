@@ -90,7 +90,7 @@ class CommentStore(Store[Line]):
         self._table = services.table
         self._members = services.get(Members)
         self._expires = services.clock() + BATCH_LIFETIME
-        self._once = services.unit()
+        self._unit = services.unit()
         self._one_review = services.policy.one_review
         self._roots = OrderedDict[tuple[str, str], str]()
         """The top-level comments of the threads of the latest lines: what replies answer may be gone from the table."""
@@ -104,7 +104,7 @@ class CommentStore(Store[Line]):
         altered = await self._refuse_second_reviews(records, named) if self._one_review else []
         comments = [comment for comment in named if comment is not None]
         try:
-            new = await transfer.import_comments(self._table, comments, self._expires, self._once)
+            new = await transfer.import_comments(self._table, comments, self._expires, self._unit)
         except transfer.IdTaken as taken:
             lines = [line for line, comment in zip(records, named, strict=True) if comment in taken.comments]
             added = set(map(id, taken.new))

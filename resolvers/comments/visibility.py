@@ -198,7 +198,7 @@ class OwnHeldReplies:
     """The viewers' own replies that wait or were rejected: one read for all threads of a page."""
 
     def __init__(self, services: Services) -> None:
-        self.of = services.cache.each("own held replies", partial(threads.read_own_held, services.table))
+        self.of = services.cache.each("own_held_replies", partial(threads.read_own_held, services.table))
 
 
 async def replies(ctx: Context, comment: ShownComment, /, *, window: Window) -> ShownReplies:
@@ -261,7 +261,7 @@ async def in_reply_to(ctx: Context, comments: Sequence[ShownComment], /) -> list
     answered = list(dict.fromkeys(key for key in keys if key is not None))
     if not answered:
         return [None] * len(comments)
-    found = await ctx.services.reads("answered comments", threads.read_answered).load_many(answered)
+    found = await ctx.services.reads("answered_comments", threads.read_answered).load_many(answered)
     shown = dict(zip(answered, await _with_own_held(ctx, found), strict=True))
     by_place = [None if key is None else shown[key] for key in keys]
     return [None if comment is None else ShownComment(comment) for comment in by_place]

@@ -248,7 +248,7 @@ class JobRunner:
         except LeaseLost:
             _log.info("another process has taken a job", job=seen.id, kind=seen.kind)
         except asyncio.CancelledError:
-            await self._release(run)
+            await run.lease.leave()
             raise
         finally:
             self._runs.pop(seen.id, None)
@@ -268,7 +268,7 @@ class JobRunner:
             raise
         except DynamoError as error:
             _log.warning("a job was interrupted", job=run.job.id, kind=run.job.kind, reason=str(error))
-            await self._release(run)
+            await run.lease.leave()
             return
         except Refusal as refusal:
             state, message = JobState.FAILED, refusal.message
@@ -279,11 +279,6 @@ class JobRunner:
             now = self._services.clock()
             await job_store.finish_job(run.lease, state, now, message)
         _log.info("a job has ended", job=run.job.id, kind=run.job.kind, state=state, done=run.done)
-
-    async def _release(self, run: JobRun) -> None:
-        """Let any process go on with a job at once; without this, after a while."""
-        with suppress(LeaseLost, DynamoError):
-            await run.lease.release()
 
     async def close(self) -> None:
         """Leave the jobs to other processes, at once."""

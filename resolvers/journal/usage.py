@@ -47,9 +47,13 @@ class UsageReports(Repeated):
 
     async def report(self) -> None:
         """Store the figures of this day and hour, unless nothing was added to them."""
+        await self._store()  # what an attempt that failed has left, whose hour may be over
         now = self._services.clock()
         self._add_activity(now.date())
         self._add_operations(now)
+        await self._store()
+
+    async def _store(self) -> None:
         if self._activity != self._reported_activity:
             await usage_store.report_activity(self._services.table, self._activity)
             self._reported_activity = self._activity

@@ -5,7 +5,7 @@ listener that returns with the text of its last event gets the records that it m
 late while it was away.
 
 Positions grow with time, and a write is committed some time after it has chosen its position: at the latest when its
-request ends. So a position counts as passed only after `COMMIT_DELAY`; and every `FULL_SECONDS` a poll reads again as
+request ends. So a position counts as passed only after `COMMIT_DELAY`; and every `FULL_INTERVAL` a poll reads again as
 far back as a request may take, and `CLOCK_SKEW` longer. It finds records that were committed late. They are late, but
 not lost. What was seen once is not logged again, even if a poll in between did not find it.
 
@@ -56,7 +56,7 @@ from resolvers.live.background import unless_failed
 
 # ── resume point ──
 
-MAX_NAMED = 256
+MOST_NAMED = 256
 _NAME_BYTES = 4
 
 
@@ -79,7 +79,7 @@ class ResumePoint:
         if not is_ulid(complete_to) or not dot:
             raise ValueError("A position is missing.")
         named = b64decode(names + "=" * (-len(names) % 4), altchars=b"-_", validate=True)
-        if len(named) % _NAME_BYTES or len(named) > MAX_NAMED * _NAME_BYTES:
+        if len(named) % _NAME_BYTES or len(named) > MOST_NAMED * _NAME_BYTES:
             raise ValueError("The names are incomplete or too many.")
         return cls(complete_to, _named={named[at : at + _NAME_BYTES] for at in range(0, len(named), _NAME_BYTES)})
 
@@ -105,7 +105,7 @@ class ResumePoint:
         self.complete_to = max(self.complete_to, complete_to)
         while self._latest:
             oldest = next(iter(self._latest))
-            if oldest > self.complete_to and len(self._latest) + len(self._named) <= MAX_NAMED:
+            if oldest > self.complete_to and len(self._latest) + len(self._named) <= MOST_NAMED:
                 break
             del self._latest[oldest]
             self.complete_to = max(self.complete_to, oldest)
@@ -202,10 +202,10 @@ V = TypeVar("V")
 
 SECONDS = 1.0
 COMMIT_DELAY = timedelta(seconds=0.5)
-FULL_SECONDS = timedelta(seconds=10)
+FULL_INTERVAL = timedelta(seconds=10)
 RECENT = timedelta(seconds=3)
 """How far the polls between full ones go back."""
-MAX_LOGGED = 2_000
+MOST_LOGGED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ class Feed(Generic[V]):
         self._listeners: set[_Listener] = set()
         self._polled_at: datetime | None = None
         self._polled_fully_at: datetime | None = None
-        self._log: deque[tuple[Arrival[V], str]] = deque(maxlen=MAX_LOGGED)
+        self._log: deque[tuple[Arrival[V], str]] = deque(maxlen=MOST_LOGGED)
         """Arrivals, each with the position up to which all had been logged before."""
         self._logged = 0
         self._seen: dict[str, int] = {}
@@ -353,7 +353,7 @@ class Feed(Generic[V]):
         if self._polled_at is not None and now < self._polled_at - CLOCK_SKEW:
             return await self._step_back(self._polled_at, now)
         bound = max(first_id(now - COMMIT_DELAY), self._complete_to or "")
-        is_full = self._polled_fully_at is None or now >= self._polled_fully_at + FULL_SECONDS
+        is_full = self._polled_fully_at is None or now >= self._polled_fully_at + FULL_INTERVAL
         horizon = self._horizon
         since = horizon if is_full else first_id((self._polled_at or now) - RECENT)
         found = [arrival async for arrival in self._between(since, bound)]

@@ -23,7 +23,7 @@ from resolvers.values.network_addresses import network
 V = TypeVar("V")
 
 SECONDS = 2.0
-MAX_TOPICS = 500
+MOST_TOPICS = 500
 """Topics of each kind per process: each reads the table every second or two, and clients choose among them."""
 TOPICS_PER_ADDRESS = 100
 """How many of them one network address may listen to, so that none can take them all.
@@ -103,7 +103,7 @@ class _OpenTopics(Generic[T]):
         with self._counted(name, network(address)):
             topic = self.by_name.get(name)
             if topic is None:
-                if len(self.by_name) >= MAX_TOPICS:
+                if len(self.by_name) >= MOST_TOPICS:
                     raise Overloaded(retry_after=1.0)
                 topic = self.by_name[name] = make()
             try:

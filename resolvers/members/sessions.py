@@ -92,7 +92,7 @@ class Sessions:
     def viewer(self, session: Session, *, is_guest: bool) -> Viewer:
         """The member of a session. On pages of other origins they have roles only where the operator says so."""
         by = SignedInBy(session.key, session.signed_in_at, session.method, session.origin)
-        acts = session.origin is None or session.origin in self._services.policy.role_origins
+        acts = self._services.policy.gives_roles(session.origin)
         given = self._services.get(Suspensions).roles_of(session.user) if acts else frozenset()
         return Viewer(session.user, Kind.MEMBER, roles=given | {Role.MEMBER}, session=by, is_guest=is_guest)
 

@@ -25,7 +25,7 @@ import orjson
 from datastore.members import sessions as session_store
 from datastore.members import sign_in_codes as code_store
 from datastore.members.sessions import Session
-from datastore.members.sign_in_codes import CodeExpired, CodeSpent, CodeUnknown, UsedUp
+from datastore.members.sign_in_codes import CodeExpired, CodeSpent, CodeUnknown, ProofWrite
 from datastore.people.identities import SignInMethod
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed
@@ -54,7 +54,7 @@ class Proof:
     """What shows who somebody is."""
 
     method: SignInMethod
-    used_up: tuple[UsedUp, ...] = ()
+    writes: tuple[ProofWrite, ...] = ()
     email: str | None = None
     """The address that was proven."""
     user: str | None = None
@@ -164,8 +164,8 @@ async def _open_token(ctx: Context, token: str) -> Proof:
         raise CodeUnknown("This code counts only on pages of the origin that it was made for.", path=("input", "token"))
     if handed.expires <= ctx.now():
         raise CodeExpired(path=("input", "token"))
-    used_up = (code_store.use_once(handed.id, ctx.now()), session_store.going_on((handed.user, handed.session)))
-    return Proof(SignInMethod(handed.method), used_up, user=handed.user, signed_in_at=handed.signed_in_at)
+    writes = (code_store.use_once(handed.id, ctx.now()), session_store.going_on((handed.user, handed.session)))
+    return Proof(SignInMethod(handed.method), writes, user=handed.user, signed_in_at=handed.signed_in_at)
 
 
 def receipt_owner(ctx: Context, values: Mapping[str, Any]) -> str:
@@ -185,7 +185,7 @@ async def begin(ctx: Context, member: Profile, proof: Proof) -> SignedIn:
         member.user, proof.method.value, origin, ctx.now(), signed_in_at=proof.signed_in_at
     )
     answer = SignedIn(await show_changed(ctx, member), session.expires)
-    await session_store.begin_session(ctx.table, ctx.unit, answer, session, *proof.used_up)
+    await session_store.begin_session(ctx.table, ctx.unit, answer, session, *proof.writes)
     sessions = ctx.services.get(Sessions)
     sessions.began(session, is_guest=member.is_guest)
     ctx.viewer = sessions.viewer(session, is_guest=member.is_guest)  # what is left of the document is theirs

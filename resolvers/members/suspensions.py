@@ -22,7 +22,7 @@ from datastore.refusals import Conflict, InvalidInput, NotAllowed
 from resolvers.people.member_data import Erasure, MemberData
 from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Role, Services, UserId
-from resolvers.values.texts import CONTROL_CHARACTERS
+from resolvers.values.texts import parse_line
 
 # ── suspensions ──
 
@@ -37,7 +37,7 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
     A guest cannot, and keeps the session, without which nobody could export or erase what is theirs.
     """
     viewer = ctx.with_role(Role.MODERATOR)
-    reason = _parse_reason(reason)
+    reason = parse_line(reason, LONGEST_REASON, "A reason", ("input", "reason"))
     now = ctx.now()
     if until is not None and not now < until <= now + LONGEST:
         raise InvalidInput("A suspension ends in the future, within ten years.", path=("input", "until"))
@@ -69,16 +69,6 @@ async def refuse_admin(ctx: Context, member: Profile, message: str) -> None:
     """NotAllowed for a member who has lately written as an admin."""
     if await suspension_store.is_admin(ctx.table, member.user, ctx.now()):
         raise NotAllowed(message, path=("input", "user"))
-
-
-def _parse_reason(text: str) -> str:
-    reason = " ".join(text.split())
-    if not reason or len(reason) > LONGEST_REASON or CONTROL_CHARACTERS.search(reason):
-        raise InvalidInput(
-            f"A reason has 1 to {LONGEST_REASON} characters, none of them a control character.",
-            path=("input", "reason"),
-        )
-    return reason
 
 
 # ── what a process knows ──

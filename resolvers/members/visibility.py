@@ -28,10 +28,12 @@ async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension 
 
 
 def roles(ctx: Context, profile: ShownProfile, /) -> list[str] | None:
-    """For the member and admins; those that a member's token gives them are known to the member alone."""
+    """For the member and admins; the member is told of those with which they act in the way they signed in."""
     given = ctx.services.get(Suspensions).roles_of(profile.user)
     if ctx.viewer.is_user(profile.user):
-        given |= ctx.viewer.roles
+        by = ctx.viewer.session
+        acts = by is None or ctx.services.policy.gives_roles(by.origin)
+        given = ctx.viewer.roles | given if acts else ctx.viewer.roles
     elif not ctx.viewer.may(Role.ADMIN):
         return None
     return [role.value for role in Role if role in given | {Role.MEMBER}]

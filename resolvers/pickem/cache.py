@@ -83,7 +83,7 @@ class PickemCache:
         )
         # By event and version, since removing a prediction gives the event another version too.
         self.pick_counts: Reads[tuple[str, int], PickCounts] = cache.each(
-            "picked", lambda key: gates.read_pick_counts(table, key[0]), age=_HOUR, most=_MOST
+            "pick_counts", lambda key: gates.read_pick_counts(table, key[0]), age=_HOUR, most=_MOST
         )
         self._event_ranks = cache.each("event_ranks", self._read_event_histogram, age=_HOUR, most=_MOST)
         self._season_ranks = cache.each("season_ranks", self._read_season_histogram, age=_HOUR, most=_MOST)

@@ -214,13 +214,16 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
     return await change_event(ctx, event, change)
 
 
-async def change_event(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
-    """Change the current event, and again from the newer one whenever another change came first."""
+async def change_event(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], field: str = "event") -> A:
+    """Change the current event, and again from the newer one whenever another change came first.
+
+    `field` of the input names the event.
+    """
 
     async def read() -> Event:
         event = await load_locked_if_due(ctx.services, event_id)
         if event is None:
-            raise NotFound(path=("input", *(path or ("event",))))
+            raise NotFound(path=("input", field))
         return event
 
     return await optimistic(read, change)
@@ -337,7 +340,11 @@ async def reorder_matches(
             raise InvalidInput(
                 f"Name each of the card's {len(before.card)} matches exactly once.", path=("input", "matches")
             )
-        after = before.changed(card=_preshow_first(tuple(ids), await pickem_cache(ctx).card(before)))
+        card = _preshow_first(tuple(ids), await pickem_cache(ctx).card(before))
+        if card == before.card:
+            await ctx.unit.store_receipt(ctx.table, before)
+            return before
+        after = before.changed(card=card)
         await event_store.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock)
         return after
 

@@ -7,18 +7,21 @@ nothing to somebody who has left.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
-from datastore.dynamo import Page, Window, optimistic
+from datastore.dynamo import Page, Rate, Window, optimistic
+from datastore.people.address_use import AddressUse, reserve
 from datastore.people.profiles import Profile
 from datastore.pickem import leagues
 from datastore.pickem.leagues import Entry, League, LeagueMember, MemberLeagues, Membership
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, RateLimited
 from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules, visibility
 from resolvers.pickem.cache import is_league_id, league_cache, league_id
-from resolvers.pickem.rules import admit_attempt, new_code, parse_code
+from resolvers.pickem.rules import new_code, parse_code
+from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import Context, NodeOf, UserId
 from resolvers.values.node_ids import node_id
 from resolvers.values.texts import parse_line
@@ -28,6 +31,9 @@ from resolvers.values.texts import parse_line
 A = TypeVar("A")
 LeagueId = Annotated[str, NodeOf("League")]
 LONGEST_NAME = 80
+_KIND = "CODES"
+PER_MEMBER = Rate(30, 3600)
+PER_ADDRESS = Rate(1000, 3600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,31 @@ async def _league_of_code(ctx: Context, text: str) -> visibility.LeagueView | No
     coded = await leagues.read_league_of_code(ctx.table, code) if code else None
     found = await visibility.load_league(ctx, coded) if coded else None
     return found if found is not None and found.code == code else None
+
+
+async def admit_attempt(ctx: Context) -> None:
+    """Count the use of a code; RateLimited if the member or their network address has used too many.
+
+    In this order: what a member is refused does not count for the address, which others have too.
+    """
+    seal, member = ctx.services.seal, ctx.member()
+    subjects = [(seal.keyed_hash("member's codes", member.id.encode()).hex(), PER_MEMBER)]
+    if ctx.address:
+        subjects.append((address_hash(seal, ctx.address), PER_ADDRESS))
+    for subject, rate in subjects:
+        await _admit(ctx, subject, rate)
+
+
+async def _admit(ctx: Context, subject: str, rate: Rate) -> None:
+    period, elapsed = divmod(ctx.now().timestamp(), rate.seconds)
+    expires = datetime.fromtimestamp((int(period) + 2) * rate.seconds, UTC)
+    use = AddressUse(subject, _KIND, int(period), expires=expires)
+    admitted, _ = await reserve(ctx.table, use, 1, rate.limit)
+    if not admitted:
+        raise RateLimited(
+            "Too many codes were tried. Ask a captain of the league for its code, and try again later.",
+            retry_after=float(rate.seconds - int(elapsed)),
+        )
 
 
 @batched
@@ -150,6 +181,7 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
     ctx.count_change("leagues")
     if (league is None) == (code is None):
         raise InvalidInput("Join a league by its id or by its code.", path=("input", "league"))
+    by_code = None if code is None else await _league_of_code(ctx, code)
 
     async def join(own: MemberLeagues) -> Joined:
         found = await _load_to_join(ctx, league) if league is not None else by_code
@@ -164,7 +196,6 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
             await leagues.join_league(ctx.table, found, place, own, ctx.unit, answer)
         return answer
 
-    by_code = None if code is None else await _league_of_code(ctx, code)
     return await _with_own_leagues(ctx, join)
 
 
@@ -206,6 +237,7 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
 
 async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId) -> visibility.ShownLeague:
     """Turn away somebody who is waiting, or take a member out. Captains stay until they leave."""
+    ctx.count_change("leagues")
 
     async def remove(found: tuple[visibility.LeagueView, LeagueMember]) -> visibility.ShownLeague:
         current, captain = found
@@ -219,7 +251,6 @@ async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId)
         await leagues.remove(ctx.table, captain, place, own, ctx.unit, answer)
         return answer
 
-    ctx.count_change("leagues")
     return await optimistic(lambda: _load_as_captain(ctx, league), remove)
 
 
@@ -261,6 +292,7 @@ async def _load_as_captain(ctx: Context, key: str) -> tuple[visibility.LeagueVie
 
 async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> visibility.ShownLeague:
     """Give the league another code. The old one admits nobody from then on."""
+    ctx.count_change("leagues")
 
     async def rotate(found: tuple[visibility.LeagueView, LeagueMember]) -> visibility.ShownLeague:
         current, captain = found
@@ -270,7 +302,6 @@ async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> visibility
         await leagues.rotate_code(ctx.table, captain, current, after, ctx.unit, visibility.show_to_everybody(current))
         return visibility.show_to_everybody(current)
 
-    ctx.count_change("leagues")
     return await optimistic(lambda: _load_as_captain(ctx, league), rotate)
 
 

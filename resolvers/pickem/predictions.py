@@ -160,7 +160,7 @@ async def _load_for_submission(
     )
     if (event := event or found) is None:
         raise NotFound(path=("input", "event"))
-    return event, before, before.joined_at if before else joined_at
+    return event, before, joined_at
 
 
 async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | None, datetime]:

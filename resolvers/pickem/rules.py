@@ -1,7 +1,6 @@
 """The rules of the game: what a prediction is worth, and what clients may send.
 
-The functions are pure, but for the one that counts which codes of leagues somebody tries, and the one that looks for
-the worst guess of an event.
+The functions are pure, but for the one that draws the code of a league.
 
 Ranks are shared by equal points. Among equals, tie-breaks decide who is listed first: an event asks for a number,
 predictions guess it, and the nearest guess comes first. Within an event the order is: points, nearest guess (over or
@@ -21,14 +20,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from datastore.dynamo import Rate, Table
-from datastore.people.address_use import AddressUse, reserve
 from datastore.pickem.events import THOUSAND, Event, Match, MatchOutcome, Result, Team, TieBreak
-from datastore.pickem.predictions import Prediction, predictions_to_score
-from datastore.refusals import InvalidInput, RateLimited
+from datastore.pickem.predictions import Prediction
+from datastore.refusals import InvalidInput
 from datastore.values.folding import in_form, is_stream_safe
-from resolvers.requests.address_limits import address_hash
-from resolvers.requests.context import Context, Unset, parse_given
+from resolvers.requests.context import Unset, parse_given
 from resolvers.values.texts import LINE, MOST_BLANKS, is_line, parse_image_address, parse_line, single_spaced
 
 # ── codes of leagues ──
@@ -39,9 +35,6 @@ _GROUPS, _SYLLABLES = 3, 3
 _LEFT_OUT = ("Zs", "Pd", "Cc", "Cf")
 """Spaces, hyphens and dashes, ends of lines, and what is invisible: a code may come out of any other program."""
 _LONGEST_TYPED = 200
-_KIND = "CODES"
-PER_MEMBER = Rate(30, 3600)
-PER_ADDRESS = Rate(1000, 3600)
 
 
 def new_code() -> str:
@@ -64,37 +57,11 @@ def parse_code(text: str) -> str | None:
     return code if is_code and set(code[1::2]) <= set(_VOWELS) else None
 
 
-async def admit_attempt(ctx: Context) -> None:
-    """Count the use of a code; RateLimited if the member or their network address has used too many.
-
-    In this order: what a member is refused does not count for the address, which others have too.
-    """
-    seal, member = ctx.services.seal, ctx.member()
-    subjects = [(seal.keyed_hash("member's codes", member.id.encode()).hex(), PER_MEMBER)]
-    if ctx.address:
-        subjects.append((address_hash(seal, ctx.address), PER_ADDRESS))
-    for subject, rate in subjects:
-        await _admit(ctx, subject, rate)
-
-
-async def _admit(ctx: Context, subject: str, rate: Rate) -> None:
-    period, elapsed = divmod(ctx.now().timestamp(), rate.seconds)
-    use = AddressUse(subject, _KIND, int(period), ttl=(int(period) + 2) * rate.seconds)
-    admitted, _ = await reserve(ctx.table, use, 1, rate.limit)
-    if not admitted:
-        raise RateLimited(
-            "Too many codes were tried. Ask a captain of the league for its code, and try again later.",
-            retry_after=float(rate.seconds - int(elapsed)),
-        )
-
-
 # ── tie breaks ──
 
 LONGEST_QUESTION = 200
 LONGEST_UNIT = 40
 LARGEST = 1_000_000
-PREDICTIONS_AT_ONCE = 100
-"""Enough to keep an engine busy, few enough to use little memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +111,7 @@ def guess_of(event: Event, prediction: Prediction) -> int | None:
     return prediction.guess if is_asked else None
 
 
-def _distance(event: Event, prediction: Prediction) -> int | None:
+def distance(event: Event, prediction: Prediction) -> int | None:
     """The distance between guess and answer; None if one of them is missing."""
     answer, guess = event.tie_break.thousandths if event.tie_break else None, guess_of(event, prediction)
     return None if answer is None or guess is None else abs(guess - answer)
@@ -152,17 +119,8 @@ def _distance(event: Event, prediction: Prediction) -> int | None:
 
 def closeness(event: Event, worst: int, prediction: Prediction) -> int:
     """How much nearer the guess is than the worst one."""
-    distance = _distance(event, prediction)
-    return 0 if distance is None else worst - distance
-
-
-async def worst_distance(table: Table, event: Event) -> int:
-    """The distance of the worst guess of a locked event: one pass over its predictions if there is an answer."""
-    worst = 0
-    if event.tie_break is not None and event.tie_break.thousandths is not None:
-        async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
-            worst = max(worst, *(_distance(event, prediction) or 0 for prediction in predictions))
-    return worst
+    own = distance(event, prediction)
+    return 0 if own is None else worst - own
 
 
 # ── teams and scores ──
@@ -240,7 +198,7 @@ def parse_details(
     place: str | Unset | None,
     image_url: str | Unset | None,
 ) -> dict[str, Any]:
-    """Those of an event's fields of these names that are given; None if none is."""
+    """Those of an event's fields of these names that are given, parsed; null stays None."""
     return parse_given(
         description=(description, _validate_description),
         place=(place, _validate_place),

@@ -39,11 +39,14 @@ from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, s
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, load_locked_if_due
 from resolvers.pickem.events import EventId
-from resolvers.pickem.rules import closeness, worst_distance
+from resolvers.pickem.rules import closeness, distance
 from resolvers.pickem.visibility import ShownEvent, load_event, show_changed
 from resolvers.requests.context import Context, Role, Services
 
 # ── crediting ──
+
+PREDICTIONS_AT_ONCE = 100
+"""Enough to keep an engine busy, few enough to use little memory."""
 
 
 async def credit_every_prediction(
@@ -55,13 +58,22 @@ async def credit_every_prediction(
     """
     run.total, run.done = (await gates.read_pick_counts(table, event.id)).predictions, 0
     counts = Counter[int]()
-    async for predictions in predictions_to_score(table, event.id, rules.PREDICTIONS_AT_ONCE):
+    async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
         credits_ = [Credit(prediction, share_of(prediction), event.starts_at) for prediction in predictions]
         await standings.credit(table, event.season, credits_)
         # If another scorer gave points of a later generation, these counts are not used.
         counts.update(credit.share.points for credit in credits_)
         run.done += len(predictions)
     return Histogram.of(counts)
+
+
+async def worst_distance(table: Table, event: Event) -> int:
+    """The distance of the worst guess of a locked event: one pass over its predictions if there is an answer."""
+    worst = 0
+    if event.tie_break is not None and event.tie_break.thousandths is not None:
+        async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
+            worst = max(worst, *(distance(event, prediction) or 0 for prediction in predictions))
+    return worst
 
 
 # ── event jobs ──

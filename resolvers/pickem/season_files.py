@@ -33,7 +33,7 @@ _DETAILS = ("description", "place", "imageUrl")
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class EventAndMatches:
     """An event and its matches."""
 
     event: event_store.Event
@@ -50,7 +50,7 @@ def season_rows(document: Any) -> Iterator[readers.Row]:
         yield readers.Row(index + 1, fields, name=f"events.{index}", problem=problem)
 
 
-class SeasonStore(PreviewedStore[Card]):
+class SeasonStore(PreviewedStore[EventAndMatches]):
     """Adds events with their cards. Existing ones are left alone."""
 
     def __init__(self, services: Services, actor: str | None = None) -> None:
@@ -59,17 +59,17 @@ class SeasonStore(PreviewedStore[Card]):
         self._now = services.clock()
         self._places: dict[str, str] = {}
 
-    def parse(self, row: readers.Row) -> Card:
+    def parse(self, row: readers.Row) -> EventAndMatches:
         """An event that has begun is locked unless it is cancelled."""
         card = _parse_card(row.fields, self._now, self._services.policy.image_hosts)
         _refuse_repeated(self._places, card.event.id, row.place)
         return card
 
-    async def are_missing(self, records: Sequence[Card]) -> Sequence[bool]:
+    async def are_missing(self, records: Sequence[EventAndMatches]) -> Sequence[bool]:
         existing = await event_store.read_events(self._services.table, [card.event.id for card in records])
         return [card.event.id not in existing for card in records]
 
-    async def add(self, cards: Sequence[Card]) -> Added:
+    async def add(self, cards: Sequence[EventAndMatches]) -> Added:
         [card] = cards
         try:
             await event_store.create_event(
@@ -80,17 +80,17 @@ class SeasonStore(PreviewedStore[Card]):
         return Added(1)
 
 
-async def read_cards(table: Table, season: str | None) -> list[Card]:
+async def read_season_events(table: Table, season: str | None) -> list[EventAndMatches]:
     """Oldest first, as the table has them: an index may lack an event of a moment ago, or its latest results."""
     events = sorted(await event_store.every_event(table), key=lambda event: (event.starts_at, event.id))
     return [
-        Card(event, tuple((await event_store.read_matches(table, event.id)).values()))
+        EventAndMatches(event, tuple((await event_store.read_matches(table, event.id)).values()))
         for event in events
         if season in (None, event.season)
     ]
 
 
-def season_document(cards: Iterable[Card]) -> dict[str, Any]:
+def season_document(cards: Iterable[EventAndMatches]) -> dict[str, Any]:
     """The content of a season file with these cards."""
     return {"events": [_event_document(card) for card in cards]}
 
@@ -106,7 +106,7 @@ def _parse_at(place: tuple[str, ...], parse: Callable[..., T], given: Any, *more
         raise InvalidInput(refused.message, path=(*place, *path)) from None
 
 
-def _parse_card(given: readers.Fields, now: datetime, image_hosts: Collection[str]) -> Card:
+def _parse_card(given: readers.Fields, now: datetime, image_hosts: Collection[str]) -> EventAndMatches:
     starts_at = rules.validate_start(readers.parse_moment(given, "startsAt"))
     name = rules.validate_name(readers.parse_text(given, "name"), "input", "name")
     season = rules.validate_season(readers.parse_text(given, "season"), "season")
@@ -133,7 +133,7 @@ def _parse_card(given: readers.Fields, now: datetime, image_hosts: Collection[st
         **rules.parse_details(image_hosts, *(readers.parse_optional_text(given, key) for key in _DETAILS)),
     )
     state = None if given.get("state") is None else readers.parse_choice(given, "state", event_store.EventState)
-    return Card(_in_state(event, state, now), matches)
+    return EventAndMatches(_in_state(event, state, now), matches)
 
 
 def _refuse_repeated(places: dict[str, str], id_: str, place: str) -> None:
@@ -218,7 +218,7 @@ def derived_id(moment: datetime, *words: str) -> str:
     return ids.derived_id(moment, "\x00".join(words).encode())
 
 
-def _event_document(card: Card) -> dict[str, Any]:
+def _event_document(card: EventAndMatches) -> dict[str, Any]:
     event, by_id, asked = card.event, {match.id: match for match in card.matches}, card.event.tie_break
     details: dict[str, Any] = dict(zip(_DETAILS, (event.description, event.place, event.image_url), strict=True))
     if asked is not None:

@@ -106,7 +106,7 @@ _LEAGUES = 32
 """How many leagues' rows are remembered: some 500 kB for 1,000 members."""
 
 
-class TableKey(NamedTuple):
+class StandingsKey(NamedTuple):
     roster: RosterKey
     season: str
     published: int
@@ -119,7 +119,7 @@ class EntriesKey(NamedTuple):
     is_scored: bool
 
 
-class LeagueTable(NamedTuple):
+class LeagueStandings(NamedTuple):
     """The standings of a league's members, best first."""
 
     positions: tuple[str, ...]
@@ -132,20 +132,20 @@ class LeaguePages:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._rosters = services.get(LeagueCache).rosters
-        self.tables = services.cache.each("league_standings", self._read_table, age=_AGE, most=_LEAGUES)
+        self._standings = services.cache.each("league_standings", self._read_standings, age=_AGE, most=_LEAGUES)
         self._entries = services.cache.each("league_entries", self._read_entries, age=_AGE, most=_LEAGUES)
 
-    async def table(self, league: visibility.LeagueView) -> LeagueTable:
+    async def standings(self, league: visibility.LeagueView) -> LeagueStandings:
         if not league.season_record.members:  # nobody has a rank before everybody was counted
-            return LeagueTable((), ())
-        key = TableKey(roster_key(league), league.season, league.season_record.published)
-        return await self.tables.load(key) or LeagueTable((), ())
+            return LeagueStandings((), ())
+        key = StandingsKey(roster_key(league), league.season, league.season_record.published)
+        return await self._standings.load(key) or LeagueStandings((), ())
 
     async def entries(self, league: visibility.LeagueView, event: Event) -> Entries:
         key = EntriesKey(roster_key(league), event.id, event.version, bool(event.scored))
         return await self._entries.load(key, _AGE if event.revealed else _OPEN_AGE) or Entries()
 
-    async def _read_table(self, key: TableKey) -> LeagueTable:
+    async def _read_standings(self, key: StandingsKey) -> LeagueStandings:
         users = await self._rosters.load(key.roster) or ()
         standings = await read_standings(self._services.table, key.season, users)
         return _ranked(list(standings.values()))
@@ -162,14 +162,14 @@ def roster_key(league: visibility.LeagueView) -> RosterKey:
     return RosterKey(league.id, league.revision)
 
 
-def _ranked(standings: Sequence[Standing]) -> LeagueTable:
+def _ranked(standings: Sequence[Standing]) -> LeagueStandings:
     """In the season's order. A rank is one more than the number of members with more points."""
     placed = sorted((standing_position(standing), standing) for standing in standings)
     rows: list[visibility.StandingView] = []
     for index, (_, standing) in enumerate(placed):
         shared = rows[-1].rank if rows and rows[-1].points == standing.points else index + 1
         rows.append(visibility.show_standing(standing, shared))
-    return LeagueTable(tuple(position for position, _ in placed), tuple(rows))
+    return LeagueStandings(tuple(position for position, _ in placed), tuple(rows))
 
 
 async def league_standings(ctx: Context, league: League, /, *, window: Window) -> Page[visibility.StandingView] | None:
@@ -177,8 +177,8 @@ async def league_standings(ctx: Context, league: League, /, *, window: Window) -
     if view is None or not view.is_visible:
         return None
     request = window.open(f"league standings:{view.id}")
-    table = await ctx.services.get(LeaguePages).table(view)
-    return page_of(table.positions, table.rows, request).counted(len(table.rows))
+    ranked = await ctx.services.get(LeaguePages).standings(view)
+    return page_of(ranked.positions, ranked.rows, request).counted(len(ranked.rows))
 
 
 async def league_standings_changed(
@@ -196,7 +196,7 @@ async def league_standings_changed(
     async def read_rows(number: int) -> Sequence[visibility.StandingView | None]:
         """The rows of a league; of one that is gone, a row that no league has, so that listeners see a change."""
         found = await cache.leagues.load((league, None))
-        return (await pages.table(visibility.show_league(found))).rows[:number] if found else (None,)
+        return (await pages.standings(visibility.show_league(found))).rows[:number] if found else (None,)
 
     async for rows in services.live.rows(("league standings", league), read_rows, size, ctx.address):
         view = await visibility.load_league(ctx, league)

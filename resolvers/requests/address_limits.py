@@ -16,6 +16,7 @@ visit's token proves nothing, since these can be collected; people who only look
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from math import ceil, floor
 
@@ -37,11 +38,11 @@ CODES = (("CODES-ASKER", "5/day"), ("CODES-HOUR", "5/hour"), ("CODES-DAY", "20/d
 In this order: what one limit refuses does not count towards the next, so no network uses up what is others'.
 """
 
-_MAX_WAITING = 64
+_MOST_WAITING = 64
 """Requests of one address that wait for the next part, for at most a second; any more are refused."""
 
 _MOST_KEPT = 20_000
-_MAX_VISITORS = 50_000
+_MOST_VISITORS = 50_000
 _KEPT_PERIODS = 3
 """A period's item is read until the next period ends."""
 
@@ -105,7 +106,7 @@ class AddressLimits:
         """Seconds between two writes about an address and a limit."""
         self._services = services
         self._reserved: BoundedDict[tuple[str, str], _Reserved] = BoundedDict(_MOST_KEPT)
-        self._visitors: BoundedDict[str, None] = BoundedDict(_MAX_VISITORS)
+        self._visitors: BoundedDict[str, None] = BoundedDict(_MOST_VISITORS)
         self._admissions: SingleFlight[str, None] = SingleFlight(shared_context)
 
     async def admit_vote(self, ctx: Context) -> None:
@@ -155,12 +156,12 @@ class AddressLimits:
         reserved = self._reserved[key] = self._reserved.get(key) or _Reserved()
         while not reserved.take(self._period(rate)[0]):
             wait = reserved.refused_until - asyncio.get_running_loop().time()
-            if wait > 0 or reserved.waiting >= _MAX_WAITING:
+            if wait > 0 or reserved.waiting >= _MOST_WAITING:
                 raise RateLimited(retry_after=ceil(max(wait, self.interval) * 10) / 10)
             await self._wait_for_more(reserved, rate, key)
 
     def _period(self, rate: Rate) -> tuple[int, float]:
-        """The number of the present period and the seconds since it began, by the clock that all processes reserved."""
+        """The number of the present period and the seconds since it began, by the clock that all processes share."""
         period, elapsed = divmod(self._services.clock().timestamp(), rate.seconds)
         return int(period), elapsed
 
@@ -187,7 +188,8 @@ class AddressLimits:
         if reserved.previous is None and allowed_hits(rate, rate.limit, elapsed) < reserved.size:
             reserved.previous = await self._read_previous(rate, key, period)
         allowed = allowed_hits(rate, rate.limit if reserved.previous is None else reserved.previous, elapsed)
-        use = AddressUse(address, kind, period, ttl=(period + _KEPT_PERIODS) * rate.seconds)
+        expires = datetime.fromtimestamp((period + _KEPT_PERIODS) * rate.seconds, UTC)
+        use = AddressUse(address, kind, period, expires=expires)
         size = max(1, min(reserved.size, allowed - reserved.used))  # more would be lost
         reserved.left, reserved.used = await address_use.reserve(self._services.table, use, size, allowed)
         if reserved.left == 0 and reserved.previous is None:

@@ -63,6 +63,10 @@ class Policy:
         """Whether a page of this origin may use the service at its own origin."""
         return origin in self.page_origins or self.is_own(origin, own_origin)
 
+    def gives_roles(self, origin: str | None) -> bool:
+        """Whether a session that counts on this origin's pages, or not on one alone, has its member's roles."""
+        return origin is None or origin in self.role_origins
+
     def is_own(self, origin: str, own_origin: str) -> bool:
         """Whether an origin is the service's own: the one that a request is addressed to, or the public one."""
         return origin != "" and origin.lower() in (own_origin, self.public_origin)
@@ -71,6 +75,11 @@ class Policy:
     def public_origin(self) -> str:
         """The origin of the public address; empty without one."""
         return origin_of(self.public_url)
+
+
+def addressed_origin(scheme: str, host: str) -> str:
+    """The origin that a request is addressed to: its scheme, or that of a socket's handshake, and its Host header."""
+    return f"{scheme.replace('ws', 'http')}://{host.lower()}"
 
 
 _HOST_AND_PORT = re.compile(r"(.*?)((?::[0-9]*)?)", re.DOTALL)

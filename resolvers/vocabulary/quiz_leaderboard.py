@@ -22,9 +22,9 @@ from datastore.vocabulary.learning import QuizResult, Sentence
 from resolvers.requests.context import Services
 
 SECONDS = 2.0
-_MAX_DAYS = 16
+_MOST_DAYS = 16
 """More than one operation can ask for: what it names is not built again for its next one."""
-_MAX_WRITTEN = 10_000
+_MOST_WRITTEN = 10_000
 _REST = 20.0
 _FEW = 1000
 """Members who are ranked in a few milliseconds: whenever somebody asks."""
@@ -154,9 +154,9 @@ class QuizLeaderboards:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self.days = services.cache.each("quiz_leaderboards", self._build, age=SECONDS, most=_MAX_DAYS, built=True)
-        self._written: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MAX_WRITTEN)
-        self._deleted: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MAX_WRITTEN)
+        self.days = services.cache.each("quiz_leaderboards", self._build, age=SECONDS, most=_MOST_DAYS, built=True)
+        self._written: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MOST_WRITTEN)
+        self._deleted: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MOST_WRITTEN)
 
     async def load(self, on: date) -> QuizLeaderboard:
         """The day's leaderboard: complete as to this process's writes, some seconds late as to those of others."""

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from operator import attrgetter
 
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, gather_or_cancel
 from datastore.people import profiles as profile_store
 from datastore.people.identities import comparable_address
@@ -201,66 +201,66 @@ async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
     for address in addresses:
         record = await _load_record(ctx.table, ctx.services.seal, address)
         if record is not None and record.user != member.id:
-            claimed |= await _claim(ctx, record)
+            claimed |= await _claim(ctx.services, member.id, ctx.unit, record)
     if profile is not None and profile.email is None and not has_bounced(ctx.services.seal, profile, addresses[0]):
         await _give_address(ctx, addresses[0])
     return show_subscriptions(ctx, list(claimed.values()))
 
 
-async def claim_address(ctx: Context, address: str) -> None:
-    """Move what an address subscribed to, to the viewer, who has just proven that it is theirs."""
-    record = await _load_record(ctx.table, ctx.services.seal, address)
-    if record is not None and record.user != ctx.viewer.id:
-        own = copy(ctx)
-        own.unit = ctx.services.unit(f"User:{ctx.viewer.id}")
-        await _claim(own, record)
+async def claim_address(services: Services, user: str, address: str) -> None:
+    """Move what an address subscribed to, to the member who has just proven that it is theirs."""
+    record = await _load_record(services.table, services.seal, address)
+    if record is not None and record.user != user:
+        await _claim(services, user, services.unit(f"User:{user}"), record)
 
 
-async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet], Subscription]:
+async def _claim(
+    services: Services, user: str, unit: UnitOfWork, record: Profile
+) -> dict[tuple[str, CharacterSet], Subscription]:
     """Move what the record has, then its address, then what was confirmed meanwhile.
 
     What was sent to the record is noted for the member first, so that no kill in between lets it be sent again; and at
     the end once more, for what was sent meanwhile. A member with lists of their own still needs those lists' words.
     """
-    left = await subscription_store.read_subscriptions(ctx.table, record.user)
+    left = await subscription_store.read_subscriptions(services.table, record.user)
     if record.email is not None or any(each.active for each in left):  # somebody else's claim may have left nothing
-        claim = AddressClaim(ctx.viewer.id, record.user, ctx.now())
-        await subscription_store.note_claim(ctx.table, claim)
-    own = await subscription_store.read_subscriptions(ctx.table, ctx.viewer.id)
+        claim = AddressClaim(user, record.user, services.clock())
+        await subscription_store.note_claim(services.table, claim)
+    own = await subscription_store.read_subscriptions(services.table, user)
     has_own = any(each.active for each in own)
     if not has_own:
-        await _note_sent(ctx, record)
-    await _move_all(ctx, record)
+        await _note_sent(services, user, record)
+    await _move_all(services, user, unit, record)
     if record.email is not None:
-        await subscription_store.drop_address(ctx.table, record.user, record.email)
-        ctx.services.profiles.forget(record.user)
-    old = await _move_all(ctx, record)
+        await subscription_store.drop_address(services.table, record.user, record.email)
+        services.profiles.forget(record.user)
+    old = await _move_all(services, user, unit, record)
     if not has_own:
-        await _note_sent(ctx, record)
+        await _note_sent(services, user, record)
     keys = {_key(each) for each in old}
-    own = await subscription_store.read_subscriptions(ctx.table, ctx.viewer.id)
+    own = await subscription_store.read_subscriptions(services.table, user)
     return {_key(each): each for each in own if each.active and _key(each) in keys}
 
 
-async def _note_sent(ctx: Context, record: Profile) -> None:
+async def _note_sent(services: Services, user: str, record: Profile) -> None:
     """The emails of the dates that may be due to somebody, in any zone."""
-    dates = [ctx.now().date() + timedelta(days=days) for days in (-2, -1, 0, 1)]
-    await subscription_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates)
+    dates = [services.clock().date() + timedelta(days=days) for days in (-2, -1, 0, 1)]
+    await subscription_store.copy_mails(services.table, record.user, user, dates)
 
 
-async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
+async def _move_all(services: Services, user: str, unit: UnitOfWork, record: Profile) -> Sequence[Subscription]:
     """Everything that the record had; what was active has moved, except from lists that are no longer public."""
-    old = await subscription_store.read_subscriptions(ctx.table, record.user)
-    lists = await read_lists(ctx.table, list({each.list for each in old}))
-    moving = [each for each in old if each.active and each.list in lists and lists[each.list].visible_to(ctx.viewer.id)]
-    await gather_or_cancel((_move(ctx, subscription) for subscription in moving), _AT_ONCE)
+    old = await subscription_store.read_subscriptions(services.table, record.user)
+    lists = await read_lists(services.table, list({each.list for each in old}))
+    moving = [each for each in old if each.active and each.list in lists and lists[each.list].visible_to(user)]
+    await gather_or_cancel((_move(services, user, unit, subscription) for subscription in moving), _AT_ONCE)
     return old
 
 
-async def _move(ctx: Context, subscription: Subscription) -> None:
+async def _move(services: Services, user: str, unit: UnitOfWork, subscription: Subscription) -> None:
     ended = replace(subscription, active=False)
-    started = replace(subscription, user=ctx.viewer.id)
-    await subscription_store.move_subscription(ctx.table, ended, started, ctx.unit)
+    started = replace(subscription, user=user)
+    await subscription_store.move_subscription(services.table, ended, started, unit)
 
 
 async def _give_address(ctx: Context, email: str) -> None:

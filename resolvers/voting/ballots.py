@@ -1,4 +1,4 @@
-"""Drawing and voting: who may vote on what, once; visits, by which pages of other sites identify their visitors.
+"""Drawing and voting: who may vote on what, once.
 
 A draw answers a ballot: a sealed token for one pair. Nothing is stored until a vote is cast with it, and then its
 number makes sure that it counts once. Where a vote came from is remembered for a week (`Origins`).
@@ -7,14 +7,13 @@ number makes sure that it counts once. Where a vote came from is remembered for 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
-from hashlib import blake2b, sha256
+from datetime import date, datetime, timedelta
+from hashlib import blake2b
 from math import inf
 from typing import NamedTuple
 
 from datastore.dynamo import OFF, BoundedDict, DynamoError, check_before_each_attempt
-from datastore.refusals import NotAllowed, NotSignedIn, Refusal, Unavailable
-from datastore.values.seal import Seal
+from datastore.refusals import NotSignedIn, Refusal, Unavailable
 from datastore.voting import boards, voiding, votes
 from datastore.voting.boards import MAIN, Board
 from datastore.voting.pair_walk import DrawnPair, EligibleContenders, PairWalk
@@ -55,72 +54,6 @@ class Origins:
 
     async def _remember(self, origin: _Origin) -> str:
         return await voiding.remember_origin(self._services.table, *origin)
-
-
-# ── visits ──
-# Browsers send our cookie to no other site's page. Such a page starts a visit and sends the visit's token instead,
-# which stands for one visitor as the cookie does. It is valid only with its page's `Origin`, a header that no page can
-# choose, so a token that leaks to another site is worth nothing there. Nothing is stored.
-#
-#     visitor's id · origin's SHA-256, cut to 16 bytes · expiry in seconds, 5 bytes · sealed for this purpose
-#
-# A token expires at midnight, so all tokens of a day for one visitor and origin are equal, and a repeated request gets
-# the same one. A page that sends its old token gets a new one for the same visitor.
-
-VALID_DAYS = 30
-_PURPOSE = "visit"
-_ORIGIN_BYTES = 16
-_TIME_BYTES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A visit's token, and when it expires."""
-
-    token: str
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedVisit:
-    """What a token says; its signature was verified."""
-
-    visitor: str
-    origin_hash: bytes
-    expires_at: float
-
-    def is_of(self, origin: str) -> bool:
-        return self.origin_hash == _origin_hash(origin)
-
-
-async def start_visit(ctx: Context, /) -> Visit:
-    """A token for the viewer on the page's site, who counts as a new visitor of their network address."""
-    if ctx.viewer.is_signed_in:
-        raise NotAllowed("A visit is for people who are not signed in: your own token works on every site.")
-    if not ctx.page_origin:
-        raise NotAllowed("A visit belongs to the pages of one site, and this request names no Origin.")
-    if not ctx.services.policy.admits_page(ctx.page_origin, ctx.own_origin):
-        raise NotAllowed("This page may not start a visit: its site is not one that the service knows.")
-    await ctx.services.get(AddressLimits).admit_visitor(ctx)
-    today = ctx.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    expires_at = today + timedelta(days=VALID_DAYS + 1)
-    return Visit(sign_visit(ctx.services.seal, ctx.viewer.id, ctx.page_origin, expires_at), expires_at)
-
-
-def sign_visit(seal: Seal, visitor: str, origin: str, expires_at: datetime) -> str:
-    expiry = int(expires_at.timestamp()).to_bytes(_TIME_BYTES, "big")
-    return seal.sign_text(_PURPOSE, visitor.encode() + _origin_hash(origin) + expiry)
-
-
-def open_visit(seal: Seal, token: str) -> OpenedVisit:
-    """What a token says; Forged if it was altered."""
-    payload = seal.open_text(_PURPOSE, token)
-    visitor, rest = payload[: -_ORIGIN_BYTES - _TIME_BYTES], payload[-_ORIGIN_BYTES - _TIME_BYTES :]
-    return OpenedVisit(visitor.decode(), rest[:_ORIGIN_BYTES], int.from_bytes(rest[_ORIGIN_BYTES:], "big"))
-
-
-def _origin_hash(origin: str) -> bytes:
-    return sha256(origin.lower().encode()).digest()[:_ORIGIN_BYTES]
 
 
 # ── walk counts ──
@@ -196,6 +129,9 @@ class WalkCounts:
 
 _SHOWN_SECONDS = 0.05
 """How long a vote waits for what its answer shows, which is read while the vote is prepared. Then it is cast anyway."""
+
+_SIGN_IN = "Sign in to go on."
+"""To a visitor whose walk a member has continued."""
 
 
 class Exhausted(Refusal):
@@ -299,7 +235,7 @@ async def _electors_contenders(ctx: Context, board: Board, latest: Vote | None) 
     """What can be drawn by a viewer who may vote, and whose walk no member has continued."""
     require_may_vote(board, ctx.now(), await joined_at(ctx, board), ("input", "board"))
     if latest is not None and latest.continued_by is not None:
-        raise NotSignedIn("Sign in to go on.")
+        raise NotSignedIn(_SIGN_IN)
     return board.eligible
 
 
@@ -428,6 +364,11 @@ async def _cast_before(ctx: Context, ballot: Ballot | None, verdict: Verdict) ->
 
 
 def _require_same(counted: Vote, vote: Vote) -> None:
+    """Refuse a vote whose number another one has, or an item of a walk that a member continues."""
+    if counted.continued_by is not None:
+        raise NotSignedIn(_SIGN_IN)
+    if not counted.is_verdict:
+        raise TokenExpired("You go on where you were before you signed in. Draw again.", path=("input", "token"))
     if (counted.low, counted.high, counted.verdict) != (vote.low, vote.high, vote.verdict):
         raise TokenSpent(path=("input", "token"))
 

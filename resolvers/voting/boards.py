@@ -164,7 +164,7 @@ async def leaderboard_changed(
     async for leaders in ctx.services.live.rows(("leaderboard", board), read, size, ctx.address):
         cache.may_have_voted(ctx.viewer.id, board)
         of_board = await visibility.results_of(ctx, board)
-        rows = None if of_board.hidden else of_board.from_the_top([leader for _, leader in leaders])
+        rows = None if of_board.hidden else visibility.from_the_top([leader for _, leader in leaders])
         if rows is not None and rows != shown:
             yield rows
         shown = rows

@@ -9,8 +9,8 @@ from datastore.values.seal import Forged
 from datastore.voting import boards, continuing
 from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Services
-from resolvers.voting.ballots import open_visit
 from resolvers.voting.settling import BoardCache
+from resolvers.voting.visits import open_visit
 
 _RATE: Final = "20/minute"
 """Each looks at every board."""

@@ -49,6 +49,8 @@ SHUTDOWN_SECONDS = 5.0
 """How long a stopping process waits for its votes to be settled. Their next reader settles the rest."""
 
 _MOST_ATTEMPTS = 20
+"""Of a settling that somebody waits for: a second, beside what each takes."""
+
 _log = structlog.get_logger("ringside.voting")
 
 
@@ -178,17 +180,17 @@ class BoardSettler:
             await asyncio.sleep(CHECK_SECONDS / 2)
 
     async def settle_anew(self) -> None:
-        """A settling that starts after this call, so that it includes what was just written."""
-        if self.is_settling:
+        """Settle what was just written.
+
+        After a second or so in which another process settles, or the table fails, it is left to the settling in the
+        background.
+        """
+        if self._slug in self._settlings:  # it may have begun before what was just written
             await self._settlings.run(self._slug, partial(self._attempt, only_if_due=False))
         for _ in range(_MOST_ATTEMPTS):
             if await self._settlings.run(self._slug, partial(self._attempt, only_if_due=False)):
                 return
             await asyncio.sleep(CHECK_SECONDS / 5)
-
-    @property
-    def is_settling(self) -> bool:
-        return self._slug in self._settlings
 
     async def _attempt(self, *, only_if_due: bool) -> bool:
         """Read the board, and settle it. Return whether all votes counted before are settled now."""

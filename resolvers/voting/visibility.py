@@ -204,7 +204,7 @@ class Results:
         return page.map(await self.of_contenders(page.nodes)).counted(self._board.size)
 
     async def rank(self, contender: ShownContender) -> int | None:
-        if self.hidden or contender.retired or not isinstance(contender, CountedContender):
+        if self.hidden or not isinstance(contender, CountedContender):
             return None
         return (await board_cache(self._ctx).results(self._board)).rank(contender.score)
 
@@ -215,14 +215,6 @@ class Results:
         leaders = results.leaders(request.position, request.wanted)
         rows = [(results.place(each), LeaderboardRow.of(results.rank(each.score), each)) for each in leaders]
         return LeaderboardPage.cut(rows, request, total_count=self._board.contender_count)
-
-    def from_the_top(self, leaders: Sequence[CountedContender]) -> list[LeaderboardRow]:
-        """Leaderboard rows with shared ranks, best first: 1, 1, 3."""
-        rows: list[LeaderboardRow] = []
-        for position, leader in enumerate(leaders, 1):
-            is_shared = rows and rows[-1].score == leader.score
-            rows.append(LeaderboardRow.of(rows[-1].rank if is_shared else position, leader))
-        return rows
 
     async def strength(self, contender: Contender) -> ShownStrength | None:
         if self.hidden:
@@ -261,6 +253,15 @@ class Results:
         if left == record.low:
             return Matchup(self, record.low, record.high, record.low_wins, record.high_wins, record.ties)
         return Matchup(self, record.high, record.low, record.high_wins, record.low_wins, record.ties)
+
+
+def from_the_top(leaders: Sequence[CountedContender]) -> list[LeaderboardRow]:
+    """Leaderboard rows with shared ranks, best first: 1, 1, 3."""
+    rows: list[LeaderboardRow] = []
+    for position, leader in enumerate(leaders, 1):
+        is_shared = rows and rows[-1].score == leader.score
+        rows.append(LeaderboardRow.of(rows[-1].rank if is_shared else position, leader))
+    return rows
 
 
 def empty_leaderboard(request: PageRequest, *, hidden: bool = False) -> LeaderboardPage:

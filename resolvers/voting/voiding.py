@@ -16,12 +16,10 @@ from datastore.voting import boards
 from datastore.voting import voiding as store
 from datastore.voting.boards import MAIN
 from datastore.voting.continuing import any_has_counted_vote, voters_of
-from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_voter
 from datastore.voting.suspects import PSEUDONYM, voter_of
 from datastore.voting.voiding import RESTORABLE, Voiding
 from datastore.voting.votes import read_latest_vote
 from resolvers.jobs.running import JobId, JobRun, begin_job, found_job, job_soon, new_job, shown_job
-from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import AnyId, Context, Role, Services
 from resolvers.values.node_ids import parse_node_id
 from resolvers.voting.settling import BoardCache
@@ -95,7 +93,7 @@ async def void_votes_since(services: Services, voter: str, since: datetime | Non
 
 @asynccontextmanager
 async def _changing_votes(services: Services, board: str, *voters: str) -> AsyncIterator[None]:
-    """Votes of these voters change in the block. At its end the board is settled."""
+    """Votes of these voters change in the block. At its end the board is settled, or will be in the background."""
     cache = services.get(BoardCache)
     async with cache.settler(board).voting():
         yield
@@ -238,23 +236,3 @@ async def _change_votes(
             for each in await voters_of(services.table, voter, board):
                 async for votes in change(services.table, each, board, unit):
                     run.done += votes
-
-
-# ── member data ──
-# Taking back and erasing a member's votes.
-
-
-async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: UnitOfWork) -> None:
-    run.done += await void_votes_since(services, wanted.user, wanted.since, unit)
-
-
-async def _erase(erasure: Erasure) -> None:
-    table, user = erasure.table, erasure.user
-    if not erasure.anonymise:
-        erasure.run.done += await void_votes_since(erasure.services, user, None, erasure.unit)
-    clear = clear_addresses if erasure.anonymise else clear_voter
-    for board in await boards.every_slug(table):
-        await clear(table, user, board)
-
-
-MEMBER_DATA = MemberData(MEMBER_ITEMS, frozenset({Part.VOTES}), _take_back, _erase)

@@ -34,7 +34,7 @@ from resolvers.people.visibility import load_member
 from resolvers.pickem import member_data as pickem
 from resolvers.requests.context import Context, Role, Services, UserId
 from resolvers.vocabulary import member_data as vocabulary
-from resolvers.voting import voiding as voting
+from resolvers.voting import member_data as voting
 
 PARTS: Sequence[MemberData] = (
     pickem.MEMBER_DATA,

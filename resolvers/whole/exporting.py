@@ -55,7 +55,7 @@ async def export_member(ctx: Context, /, *, user: UserId) -> MemberExport:
     occurred = ctx.unit.occurred(Kind.MEMBER_EXPORTED, f"User:{member.user}")
     job = new_job(ctx, EXPORT_MEMBER, {"user": member.user}, about=member.user)
     token = ctx.services.seal.sign_text(PURPOSE, job.id.encode())
-    answer = MemberExport(job, f"{ctx.services.policy.public_url.rstrip('/')}{PATH}?token={token}")
+    answer = MemberExport(job, f"{ctx.services.policy.public_url}{PATH}?token={token}")
     await begin_job(ctx, job, *occurred, answer=answer)
     return answer
 

@@ -16,7 +16,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.members import sessions as session_store
 from datastore.members import sign_in_codes as code_store
 from datastore.members.sessions import LONGEST, Session, SessionKey
-from datastore.members.sign_in_codes import UsedUp
+from datastore.members.sign_in_codes import ProofWrite
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity, IdentityKey, MemberErased, Proven, SignInMethod, of_address
@@ -67,7 +67,7 @@ async def sign_in(
     signed_in = await signing_in.begin(ctx, member, proof)
     await go_on(ctx.services, visitor, signed_in.user.user)
     if proof.email is not None:
-        await unless_failed(claim_address(ctx, proof.email), _NOT_CLAIMED, _log, Refusal)
+        await unless_failed(claim_address(ctx.services, signed_in.user.user, proof.email), _NOT_CLAIMED, _log, Refusal)
     return signed_in
 
 
@@ -181,7 +181,7 @@ async def sign_in_by_provider(
     begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER, at)
     await go_on(services, visitor, member.user)
     if verified is not None:
-        claiming = claim_address(Context(services, Viewer(member.user, Kind.MEMBER)), verified)
+        claiming = claim_address(services, member.user, verified)
         await unless_failed(claiming, _NOT_CLAIMED, _log, Refusal)
     return begun
 
@@ -219,16 +219,18 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
     return await _with_address(services, await _read(services, await members.make(shown)), proof.email)
 
 
-async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, *proofs: UsedUp) -> Profile:
+async def _add(
+    services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, proof: ProofWrite | None = None
+) -> Profile:
     """The member, who signs in by one thing more and is no guest any longer.
 
     NotSignedIn if their session was ended, or their token's identity removed, of which this process has yet to hear.
     """
-    session, used_up = member.session, [proof.write for proof in proofs]
+    session, proofs = member.session, () if proof is None else (proof.write,)
     by = None if session is None else session_store.going_on(session.key).write
     try:
         changed = await identity_store.add_identity(
-            services.table, member.id, shown, unit, *used_up, by=by, bearer=member.identity
+            services.table, member.id, shown, unit, *proofs, by=by, bearer=member.identity
         )
     finally:
         if session is not None:

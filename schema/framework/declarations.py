@@ -369,9 +369,11 @@ class RefusalCode(Enum):
     NOT_ALLOWED = _code("NOT_ALLOWED", "The viewer lacks the role, or the object belongs to another member.")
     CONFLICT = _code("CONFLICT", "The current state does not allow it. Read it again before you decide.")
     LOCKED = _code("LOCKED", "It is closed: its deadline has passed, or it has not opened yet.")
-    TOKEN_UNKNOWN = _code("TOKEN_UNKNOWN", "The token was not issued to this visitor, or was altered.")
+    TOKEN_UNKNOWN = _code(
+        "TOKEN_UNKNOWN", "The token was not issued to this visitor, was altered, or is not the code that was sent."
+    )
     TOKEN_EXPIRED = _code("TOKEN_EXPIRED", "The token is too old.")
-    TOKEN_SPENT = _code("TOKEN_SPENT", "The token was already used.")
+    TOKEN_SPENT = _code("TOKEN_SPENT", "The token was already used, or a code was guessed wrongly five times.")
     EXHAUSTED = _code("EXHAUSTED", "There is nothing left to draw.")
     IDEMPOTENCY_MISMATCH = _code("IDEMPOTENCY_MISMATCH", "The idempotency key was used before with another input.")
     CHALLENGE_NEEDED = _code("CHALLENGE_NEEDED", "A proof of work is needed: solve a `challenge` first.")

@@ -14,7 +14,8 @@ from datastore.pickem.gates import GATES, Gate, pick_counter, read_gates
 from datastore.pickem.predictions import Prediction, Share
 from datastore.values.ids import CLOCK_SKEW
 from resolvers.pickem import rules
-from resolvers.pickem.rules import closeness, worst_distance
+from resolvers.pickem.rules import closeness
+from resolvers.pickem.scoring import worst_distance
 from resolvers.requests.context import Services
 
 Sums: TypeAlias = dict[tuple[str, str], Counter[str]]

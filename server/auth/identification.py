@@ -28,14 +28,15 @@ from datastore.dynamo import BoundedDict, DynamoError, Rejected, deadline
 from datastore.members.api_keys import SECRET_PREFIX
 from datastore.members.sessions import TOKEN_PREFIX
 from datastore.people.identities import MemberErased
-from datastore.refusals import RateLimited
+from datastore.refusals import Overloaded, RateLimited
 from datastore.values.seal import Forged
 from resolvers.members.api_keys import ApiKeys, KeyRefused
 from resolvers.members.sessions import SessionRefused, Sessions
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.identities import Members
 from resolvers.requests.context import Kind, Services, Viewer
-from resolvers.voting.ballots import open_visit
+from resolvers.requests.policy import addressed_origin
+from resolvers.voting.visits import open_visit
 from server.auth.cookies import (
     A_YEAR,
     COOKIE,
@@ -80,7 +81,7 @@ class Credentials:
     async def _refused(self) -> str | None:
         try:
             identified = await self._identify()
-        except (Unverifiable, DynamoError):
+        except (Unverifiable, Faulty):
             return None  # the next check may tell
         except Unauthenticated as error:
             expired = time.time() >= (self._identified.expires_at or 0)
@@ -93,7 +94,7 @@ class Credentials:
     async def viewer(self) -> Viewer:
         """Who the client is now: a member, if they were nobody yet when they connected."""
         if self._identified.viewer.proven is not None:
-            with suppress(Unverifiable, Unauthenticated):  # the next check ends the connection
+            with suppress(Unverifiable, Faulty, Unauthenticated):  # the next check ends the connection
                 self._identified = await self._identify()
         return self._identified.viewer
 
@@ -115,7 +116,7 @@ _FORMS = "Bearer, a space and the token, or Visitor, a space and the token of a 
 class Identified(NamedTuple):
     """The viewer; the Set-Cookie of the response to a new visitor; when the token or key expires, which may be never.
 
-    Only a cookie has no `expires_at`: everything else may be withdrawn and is checked again.
+    Only a visitor's cookie has no `expires_at`: everything else may be withdrawn and is checked again.
     """
 
     viewer: Viewer
@@ -147,7 +148,7 @@ class Identification:
         authorizations: Sequence[str] = (),
         sets_cookies: bool = True,
     ) -> Identified:
-        """The viewer of a request, or Unauthenticated, or Unverifiable when the key server does not answer.
+        """The viewer of a request, or Unauthenticated; Unverifiable if that cannot be told now, Faulty if it never can.
 
         `secure` says whether the scheme is https or wss. `address` is the client's. `authorizations` are those of
         a WebSocket's connection_init, which take precedence over that of the headers. `sets_cookies` says whether the
@@ -216,6 +217,7 @@ class Identification:
             raise Unverifiable(
                 f"Too many {what} that are not in use here came from this address. Try again later.",
                 limited.retry_after or 1.0,
+                code=Overloaded.code,
             ) from None
         except Rejected as error:
             _log.error("the table rejects a look-up of credentials", exc_info=error)
@@ -258,7 +260,7 @@ class Identification:
     def _counts_session(self, sent: _Sent, *, secure: bool, is_socket: bool) -> bool:
         """Whether a session's cookie counts: browsers send it with requests of other sites' pages too."""
         if sent.origin is not None:
-            own = f"{'https' if secure else 'http'}://{sent.host}"
+            own = addressed_origin("https" if secure else "http", sent.host)
             return self._services.policy.is_own(sent.origin, own)
         return not is_socket and sent.fetch_site in ("same-origin", "none")
 
@@ -353,7 +355,7 @@ class _Sent:
                 case b"origin":
                     sent.origin = value.decode("latin-1")
                 case b"host":
-                    sent.host = value.decode("latin-1").lower()
+                    sent.host = sent.host or value.decode("latin-1").lower()
                 case b"sec-fetch-site":
                     sent.fetch_site = value.decode("latin-1")
         return sent

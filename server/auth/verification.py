@@ -33,14 +33,15 @@ class Unauthenticated(HTTPException):
 
 
 class Unverifiable(HTTPException):
-    """The credentials cannot be verified right now, which is not the caller's fault."""
+    """The credentials cannot be verified right now, which is not the caller's fault. `code` is the error's."""
 
-    def __init__(self, reason: str, retry_after: float = 1.0) -> None:
+    def __init__(self, reason: str, retry_after: float = 1.0, *, code: str = "UNAVAILABLE") -> None:
         super().__init__(503, reason, {"Retry-After": f"{math.ceil(retry_after)}"})
+        self.code = code
 
 
-class Faulty(Unverifiable):
+class Faulty(HTTPException):
     """They cannot be verified by a fault of this service, so a repeat would not help."""
 
     def __init__(self, reason: str) -> None:
-        HTTPException.__init__(self, 500, reason)
+        super().__init__(500, reason)

@@ -1,6 +1,5 @@
 """`ringside emails`, and `ringside emails bounced`."""
 
-from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people import profiles as profile_store
 from resolvers.people.confirmations import email_hash
@@ -60,8 +58,7 @@ async def _send(services: Services, settings: Settings, day: date | None, at_onc
     except LeaseLost:
         raise Failed("Another process sends the emails now. Nothing is lost: run it again.") from None
     finally:
-        with suppress(LeaseLost, DynamoError):
-            await lease.release()
+        await lease.leave()
 
 
 async def _send_in_turn(

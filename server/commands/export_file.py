@@ -36,15 +36,14 @@ from typing import Any, BinaryIO, Final, cast
 
 import orjson
 
-from datastore.dynamo import Table, declaration
+from datastore.dynamo import BadLine, Table, declaration, parse_line
 from datastore.whole.layout import CURRENT_LAYOUT
-from datastore.whole.table import BadLine, parse_line
 from resolvers.transfer.loop import Advance
 from resolvers.transfer.readers import Row, Unreadable, json_lines
 from server import Failed
 from server.engine import EngineInUse, copy_file, required_binary, run_engine_async, table_file
 from server.engine.folder import has_table
-from server.engine.table import open_checked_table, open_engine, read_layout, validate_table
+from server.engine.table import open_checked_table, open_unchecked_table, read_layout, validate_table
 from server.settings import Settings
 from server.settings.values import EMBEDDED, parse_engine
 
@@ -112,7 +111,7 @@ async def _embedded(settings: Settings, folder: Path, binary: Path | None) -> As
     """The table in a folder, by an engine of its own."""
     async with (
         run_engine_async(folder, binary) as engine,
-        open_engine(settings.model_copy(update={"dynamodb_url": engine.url})) as table,
+        open_unchecked_table(settings.model_copy(update={"dynamodb_url": engine.url})) as table,
     ):
         yield table
 
@@ -121,7 +120,7 @@ async def _embedded(settings: Settings, folder: Path, binary: Path | None) -> As
 async def table_to_fill(settings: Settings) -> AsyncIterator[Table]:
     """A table to import into. The embedded engine's is created; the service must not run on it."""
     if not settings.embedded:
-        async with open_engine(settings) as table:
+        async with open_unchecked_table(settings) as table:
             await read_layout(table)
             yield table
         return

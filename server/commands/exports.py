@@ -14,7 +14,7 @@ from datastore.refusals import InvalidInput
 from resolvers.comments import transfer as comment_transfer
 from resolvers.comments.rules import validate_product
 from resolvers.pickem.rules import validate_season
-from resolvers.pickem.season_files import read_cards, season_document
+from resolvers.pickem.season_files import read_season_events, season_document
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import export_records
 from resolvers.values.node_ids import parse_node_key
@@ -75,7 +75,7 @@ def events(
 ) -> None:
     """Exports cards and results as a season file, oldest event first."""
     name = None if season is None else validate_season(season)
-    cards = run_with_services(lambda services: read_cards(services.table, name))
+    cards = run_with_services(lambda services: read_season_events(services.table, name))
     if name is not None and not cards:
         raise Failed(f"There is no event of the season {season}.")
     indented = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE

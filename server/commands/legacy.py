@@ -14,11 +14,10 @@ migrated again.
 """
 
 import csv
-import hashlib
 from codecs import getwriter
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -27,7 +26,6 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import typer
-from ulid import ULID
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import BadKey, Table, chunks, foreign_rows, gather_or_cancel, key_text, open_table
@@ -36,6 +34,7 @@ from datastore.people.identities import comparable_address, of_address, read_ide
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, Refusal
 from datastore.values.folding import folded
+from datastore.values.ids import derived_id
 from datastore.vocabulary import daily
 from datastore.vocabulary import words as word_store
 from datastore.vocabulary.daily import DailyWord
@@ -107,7 +106,7 @@ class MigrationSummary:
 
 @dataclass(frozen=True, slots=True)
 class MigrationOptions:
-    """`users` maps addresses to ids of members, `lists` maps old lists to ids of existing ones."""
+    """`users` maps addresses to ids of members as the API shows them, `lists` old lists to keys of existing ones."""
 
     users: Mapping[str, str] = field(default_factory=dict)
     lists: Mapping[str, str] = field(default_factory=dict)
@@ -361,9 +360,11 @@ class Migration:
 
     async def _map_members(self) -> None:
         """Map addresses to members: as the operator's file says, otherwise as the profiles do."""
-        users = {comparable_address(email): user for email, user in self._options.users.items()}
+        users = {comparable_address(email): _parse_user(node) for email, node in self._options.users.items()}
+        wanted = [user for user in set(users.values()) if user is not None]
+        known = await profile_store.read_profiles(self._table, wanted, consistent=True)
         for email, user in users.items():
-            self._add_member(email, user)
+            self._members[email] = [] if user is None or user not in known else [user]
         async for _, profile in profile_store.listed_profiles(self._table):
             if profile.email and comparable_address(profile.email) not in users:
                 self._add_member(profile.email, profile.user)
@@ -395,11 +396,14 @@ class Migration:
 
     def _find_member(self, email: str, since: datetime) -> str:
         """The member with an address; a new one is added to `_new_members`."""
-        members = self._members.get(comparable_address(email), [])
+        address = comparable_address(email)
+        members = self._members.get(address, [])
         if len(members) > 1:
             raise InvalidInput("several members have this email address; name the right one in the users file")
         if members:
             return members[0]
+        if address in self._members:
+            raise InvalidInput("the users file gives this address to nobody's id: write the `id` of a User")
         if not self._options.create_members:
             raise InvalidInput("no member has this email address")
         profile = new_record(self._services.seal, email, since)
@@ -429,9 +433,12 @@ class Migration:
         return is_erased
 
 
+_ID_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+
 def list_id(old: str) -> str:
     """The new id of an old list, the same in every run."""
-    return str(ULID(hashlib.sha256(f"legacy list\x00{old}".encode()).digest()[:16]))
+    return derived_id(_ID_TIME, f"legacy list\x00{old}".encode())
 
 
 def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str], bool]]:
@@ -499,7 +506,7 @@ def legacy(
     ] = None,
     users: Annotated[
         Path | None,
-        typer.Option(help="CSV with the columns email, user: the ids of the members who have old addresses."),
+        typer.Option(help="CSV with the columns email, user: the members of old addresses, by the `id` of a User."),
     ] = None,
     lists: Annotated[
         Path | None, typer.Option(help="CSV with the columns list, id: existing lists that continue old ones.")
@@ -584,6 +591,13 @@ def _read_map(path: Path, key: str, value: str) -> dict[str, str]:
         raise Failed(
             f"{path} cannot be read: it must be a CSV file in UTF-8 with the columns {key} and {value}, both filled."
         ) from None
+
+
+def _parse_user(node_id: str) -> str | None:
+    """The key in a member's id as the API shows it; None for another text."""
+    with suppress(InvalidInput):
+        return parse_node_key("User", node_id)
+    return None
 
 
 def _parse_list_id(node_id: str) -> str:

@@ -9,7 +9,7 @@ from datastore.whole import layout
 from resolvers.requests.context import Services
 from server.commands import out
 from server.commands.running import engine_for, load_settings, run_with_services
-from server.engine.table import open_engine
+from server.engine.table import open_unchecked_table
 from server.settings import Settings
 
 app = typer.Typer()
@@ -23,7 +23,7 @@ def create() -> None:
     settings = load_settings()
 
     async def create_once(reachable: Settings) -> bool:
-        async with open_engine(reachable) as table:
+        async with open_unchecked_table(reachable) as table:
             created = await declaration.create(table)
             if created:
                 await layout.ensure_layout(table)

@@ -18,7 +18,7 @@ import typer
 
 from datastore.dynamo import Table
 from datastore.whole import table as whole_table
-from datastore.whole.layout import Layout
+from datastore.whole.layout import Layout, read_layout
 from datastore.whole.table import TableRow, is_expired, read_pages
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, Advance, OnProblem, Store, import_records
@@ -120,7 +120,7 @@ def _copy(old: Settings, new: Settings, data: Path, advance: Advance) -> tuple[e
 async def _was_begun(new: Settings, file: Path) -> bool:
     """Whether an earlier run began to fill the table from this file; ImportRefused if it holds anything else."""
     async with export_file.table_to_fill(new) as table:
-        state = await whole_table.read_state(table)
+        state = await read_layout(table)
         if state is not None and state.imported is not None and await asyncio.to_thread(file.exists):
             return True
         await whole_table.require_empty(table)

@@ -1,12 +1,10 @@
 """Five public lists, three of them Chinese, with two weeks of daily words, and members who have been learning them."""
 
-from datetime import UTC, timedelta
-from hashlib import sha256
+from datetime import UTC, datetime, timedelta
 from random import Random
 
-from ulid import ULID
-
 from datastore.changes.unit_of_work import UnitOfWork
+from datastore.values.ids import derived_id
 from datastore.vocabulary import daily, learning, lists, subscriptions
 from datastore.vocabulary.learning import QuizResult
 from datastore.vocabulary.lists import WordList
@@ -27,6 +25,7 @@ LISTS = (
 LEARNERS = 40
 DAYS = 14
 _QUIZ_CHANCE = 0.7
+_ID_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 async def seed(services: Services) -> str:
@@ -80,4 +79,4 @@ async def _add_learners(services: Services, word_list: WordList, seed: int) -> N
 
 def _id(*parts: object) -> str:
     """The same id at every seeding, so that an interrupted one leaves nothing twice."""
-    return str(ULID(sha256(f"demo {parts}".encode()).digest()[:16]))
+    return derived_id(_ID_TIME, f"demo {parts}".encode())

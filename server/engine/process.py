@@ -26,8 +26,7 @@ from typing import BinaryIO, Final
 import structlog
 from anyio.from_thread import start_blocking_portal
 
-from server.engine import folder
-from server.engine.folder import EngineRefused, has_table, table_file
+from server.engine.folder import EngineRefused, check_file, has_table, locked_folder, record_holder, table_file
 from server.settings.values import BAD_PORTS
 
 # ── programs ──
@@ -86,7 +85,7 @@ def find_binary(data: Path, given: Path | None = None) -> Path | None:
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
     package = Path("node_modules", "@dynoxide", f"{sys.platform}-{machine}", "dynoxide")
     below_its_parent = Path("node_modules", "dynoxide") / package
-    candidates = [folder / file for folder in (CHECKOUT, data) for file in (package, below_its_parent)]
+    candidates = [place / file for place in (CHECKOUT, data) for file in (package, below_its_parent)]
     # The interpreter's bin folder is not on PATH if its environment is not activated.
     candidates.append(Path(sys.prefix, "bin", "dynoxide"))
     candidates.append(Path(shutil.which("dynoxide") or "nowhere"))
@@ -153,12 +152,12 @@ class Engine:
     async def running(self) -> AsyncIterator[None]:
         """Start the process, wait until it answers, and keep it alive during the block."""
         await self._start()
-        folder.record_holder(self._lock, f"{os.getpid()} {self.url}")
+        record_holder(self._lock, f"{os.getpid()} {self.url}")
         monitor = asyncio.create_task(self._keep_alive())
         try:
             yield
         finally:
-            folder.record_holder(self._lock, "")
+            record_holder(self._lock, "")
             monitor.cancel()
             with suppress(asyncio.CancelledError):
                 await monitor
@@ -270,9 +269,9 @@ async def run_engine_async(
     data: Path, binary: Path | None = None, program: Program | None = None
 ) -> AsyncIterator[Engine]:
     """Run the engine of a data folder while the block runs."""
-    async with folder.locked_folder(data) as lock:
-        file = folder.table_file(data)
-        await asyncio.to_thread(folder.check_file, file)
+    async with locked_folder(data) as lock:
+        file = table_file(data)
+        await asyncio.to_thread(check_file, file)
         with reserved_address() as address:
             engine = Engine(program or choose_program(data, binary), data, lock, address)
             try:

@@ -16,7 +16,7 @@ class UnusableTable(Failed):
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings) -> AsyncIterator[Table]:
+async def open_unchecked_table(settings: Settings) -> AsyncIterator[Table]:
     """The table that the settings name, not checked yet."""
     url = None if settings.dynamodb_url == AWS else settings.dynamodb_url
     async with open_table(settings.table, url=url, region=settings.aws_region) as table:
@@ -26,7 +26,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Table]:
 @asynccontextmanager
 async def open_checked_table(settings: Settings, *, create: bool = False) -> AsyncIterator[Table]:
     """The table that the settings name, which fits the service; with `create` it is made first, unless it exists."""
-    async with open_engine(settings) as table:
+    async with open_unchecked_table(settings) as table:
         if create:
             await declaration.create(table)
         await validate_table(table)

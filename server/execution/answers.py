@@ -107,18 +107,17 @@ async def run(
     turns: Turns,
     *,
     suggestions: bool,
+    begin: Callable[[], Awaitable[None]],
     fell_back: Callable[[str], None] = lambda _: None,
-    begin_again: Callable[[Context], Awaitable[None]] | None = None,
 ) -> Answer:
     """The answer of a query or mutation, by its compiled code, or by graphql-core if it cannot be compiled.
 
-    `begin_again` is awaited after the operation was compiled, for which many requests may have waited together.
+    `begin` is awaited after the operation was compiled, for which many requests may have waited together.
     """
     prepared = operation.compiled.prepare(variables, suggestions=suggestions, may_compile=False)
     if prepared is None:
         prepared = await _compile(operation, variables, turns, ctx, suggestions=suggestions)
-        if begin_again is not None:
-            await begin_again(ctx)
+        await begin()
     introspection = operation.introspection
     if introspection is not None and introspection.data is not None:
         return Answer(introspection.data)

@@ -235,7 +235,7 @@ class Turns:
         self.waiting_of: Counter[Hashable] = Counter()
         """The pieces of work of each client that wait for their turn, or for the end of it."""
         self._work: SingleFlight[Hashable, Any] = SingleFlight(shared_context)
-        self._queue = CallQueue(1, most_of_request=1, most_waiting=sys.maxsize, most_waiting_of_client=sys.maxsize)
+        self._queue = CallQueue(1, most_of_request=1)
         self._next_at = 0.0
 
     @property

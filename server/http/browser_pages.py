@@ -131,7 +131,7 @@ EXPLORER_POLICY: Final = "; ".join(
     )
 )
 
-NOT_EXPLORER_FOLDER: Final = """<!doctype html>
+NOT_BUILT: Final = """<!doctype html>
 <html lang="en">
 <title>Ringside</title>
 <h1>The explorer has not been built</h1>
@@ -177,7 +177,7 @@ class Explorer:
             "Vary": "Accept",
         }
         if not self.built:
-            return HTMLResponse(NOT_EXPLORER_FOLDER, status_code=503, headers=headers)
+            return HTMLResponse(NOT_BUILT, status_code=503, headers=headers)
         html = (self._folder / "index.html").read_text(encoding="utf-8")
         listed = escape(orjson.dumps(viewers).decode()) if viewers else ""
         return HTMLResponse(html.replace(NONCE, nonce).replace(VIEWERS, listed), headers=headers)
@@ -233,7 +233,7 @@ class Elements:
         if self.script is None:
             raise Failed("The elements have not been built here: make pages.")
         digest = base64.b64encode(hashlib.sha384(self.script.read_bytes()).digest()).decode()
-        start = f'<script type="module" src="{address.rstrip("/")}'
+        start = f'<script type="module" src="{address}'
         return (
             f'{start}/elements.js"></script>',
             f'{start}/{self.script.name}" integrity="sha384-{digest}" crossorigin></script>',
@@ -340,7 +340,7 @@ class AdminPages:
             raise HTTPException(404)
         language = page_language(request.headers.get("accept-language", ""))
         direction = "rtl" if language == "ar" else "ltr"
-        viewers = escape(orjson.dumps(demo_viewers(self._settings, request.scope, WITH_ROLES)).decode())
+        viewers = escape(orjson.dumps(demo_viewers(self._settings, request.scope, _DEMO_VIEWERS_WITH_ROLES)).decode())
         html = _ADMIN_PAGE.format(language=language, direction=direction, script=script.name, viewers=viewers)
         return HTMLResponse(html, headers=self._headers)
 
@@ -400,27 +400,36 @@ async def home(request: Request) -> Response:
 # A proxy on this machine is noticed by its headers or by HTTP/1.0, which no browser speaks and nginx does by default.
 # One that adds no header and speaks HTTP/1.1 looks like a browser.
 
-LIFETIME = timedelta(hours=12)
-MEMBERS = (
-    ("Ada Abara, member", "ada-abara", ()),
-    ("Emil Berg, moderator", "emil-berg", (Role.MODERATOR,)),
-    ("Ines Castillo, editor", "ines-castillo", (Role.EDITOR,)),
+
+class DemoViewer(NamedTuple):
+    """A member whom a page of the demo offers to act as."""
+
+    name: str
+    user: str
+    roles: tuple[Role, ...]
+
+
+_DEMO_TOKEN_LIFETIME = timedelta(hours=12)
+_DEMO_VIEWERS = (
+    DemoViewer("Ada Abara, member", "ada-abara", ()),
+    DemoViewer("Emil Berg, moderator", "emil-berg", (Role.MODERATOR,)),
+    DemoViewer("Ines Castillo, editor", "ines-castillo", (Role.EDITOR,)),
 )
-WITH_ROLES = tuple(member for member in MEMBERS if member[2])
+_DEMO_VIEWERS_WITH_ROLES = tuple(viewer for viewer in _DEMO_VIEWERS if viewer.roles)
 _FOREIGN_HEADERS = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"origin"})
 """Headers that proxies add, and scripts of other sites' pages."""
 
 
 def demo_viewers(
-    settings: Settings, scope: Scope, members: Sequence[tuple[str, str, tuple[Role, ...]]] = MEMBERS
+    settings: Settings, scope: Scope, offered: Sequence[DemoViewer] = _DEMO_VIEWERS
 ) -> list[dict[str, str]]:
     """Name and token of each demo member whose token counts, if a demo is served to this machine alone."""
     if not settings.demo or not _serves_loopback(settings) or not _is_local(scope):
         return []
     viewers = []
-    for name, user, roles in members:
+    for name, user, roles in offered:
         with suppress(ValueError):  # others sign the tokens here, or no group has the role
-            viewers.append({"name": name, "token": mint(settings, user, roles=roles, lifetime=LIFETIME)})
+            viewers.append({"name": name, "token": mint(settings, user, roles=roles, lifetime=_DEMO_TOKEN_LIFETIME)})
     return viewers
 
 

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datastore.refusals import NotSignedIn, Overloaded
 from resolvers.requests.context import Context
+from resolvers.requests.policy import addressed_origin
 from resolvers.values.network_addresses import network
 from server.auth.cookies import SESSION_COOKIE, set_bound_cookie
 from server.auth.identification import CHANGED, Credentials, Identified
@@ -26,13 +27,12 @@ from server.execution.documents import GraphQLRequest, Operation
 from server.execution.limits import InvalidOperation
 from server.http import messages
 from server.http.browser_pages import Explorer, demo_viewers, wants_page
-from server.http.pipeline import Client, Pipeline
+from server.http.pipeline import OUTCOMES, Client, Pipeline
 from server.http.protocol import IS_FIRST
 from server.telemetry import Outcome, request_id
 
 # ── endpoint ──
 
-_OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED, 500: Outcome.FAILED}
 _OVERLOADED = messages.error_response(messages.overloaded())
 """Made once: under ten times the load, refusing is most of the work."""
 
@@ -75,7 +75,7 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
             await pipeline.request_turns.take(client)
             return await _execute(pipeline, scope, headers, request, identified, address, client, response_format)
     except HTTPException as error:
-        outcome, reason = _OUTCOMES.get(error.status_code, Outcome.INVALID), error.detail
+        outcome, reason = OUTCOMES.get(messages.code_of(error), Outcome.INVALID), error.detail
         response = messages.error_response(error, response_format.media_type)
     except Overloaded:
         outcome, reason = Outcome.OVERLOADED, Overloaded.explanation
@@ -104,13 +104,14 @@ async def _execute(
     operation = await pipeline.operation(request, client, introspection=introspection)
     if operation.kind is not OperationType.QUERY:
         _check_kind(operation, scope["method"], response_format)
+    host = headers.get(b"host", b"").decode("latin-1").lower()
     last_event, secure = headers.get(b"last-event-id"), scope["scheme"] == "https"
     ctx = Context(
         pipeline.services,
         viewer,
         address,
         page_origin=headers.get(b"origin", b"").decode("latin-1"),
-        own_origin=f"{scope['scheme']}://{headers.get(b'host', b'').decode('latin-1').lower()}",
+        own_origin=addressed_origin(scope["scheme"], host),
         explain=request.wants_plan and pipeline.may_see_plans(viewer),
         last_event=last_event.decode("latin-1") if last_event is not None else None,
         language=headers.get(b"accept-language", b"").decode("latin-1"),
@@ -136,7 +137,7 @@ async def _execute(
         response: Response = ended_stream(answer, set_cookie)
     else:
         response = messages.answer_response(answer, response_format, set_cookie)
-    _set_session(response, ctx, headers.get(b"host", b"").decode("latin-1").lower(), secure=secure)
+    _set_session(response, ctx, host, secure=secure)
     return response
 
 
@@ -231,11 +232,11 @@ class AllowedHosts:
     def _is_allowed(self, scope: Scope) -> bool:
         """Whether each host named is allowed; a request without one comes from no browser."""
         hosts = [value for name, value in scope["headers"] if name == b"host"]
-        return all(_name(host) in self._hosts for host in hosts)
+        return all(_named_host(host) in self._hosts for host in hosts)
 
 
 @messages.remembered(256)
-def _name(value: bytes) -> str:
+def _named_host(value: bytes) -> str:
     """The host of a Host header, without its port; "" if it holds anything else, as in `localhost:80@evil.example`."""
     found = _HOST.fullmatch(value.decode("latin-1").lower())
     return found[1].rstrip(".") if found else ""

@@ -30,6 +30,7 @@ from starlette.types import Receive, Scope
 
 from datastore.refusals import Overloaded
 from server.auth.identification import MAX_CACHED_HEADER, RawHeaders
+from server.auth.verification import Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest
@@ -273,7 +274,7 @@ _RAW_HEADERS = {
     media_type: [(name.encode(), value.encode()) for name, value in headers.items()]
     for media_type, headers in _HEADERS.items()
 }
-_CODES = {503: "OVERLOADED", 401: "UNAUTHENTICATED", 500: "INTERNAL"}
+_CODES = {503: Overloaded.code, 401: "UNAUTHENTICATED", 500: "INTERNAL"}
 
 
 def answer_response(answer: Answer, response_format: ResponseFormat, set_cookie: str | None) -> Response:
@@ -291,10 +292,14 @@ def overloaded() -> HTTPException:
     return HTTPException(503, Overloaded.explanation, {"retry-after": "1"})
 
 
+def code_of(error: HTTPException) -> str:
+    """The code of the error in a response that says why a request was not executed."""
+    return error.code if isinstance(error, Unverifiable) else _CODES.get(error.status_code, "BAD_REQUEST")
+
+
 def error_response(error: HTTPException, media_type: str = LEGACY) -> Response:
     """The response to a request that was not executed, with the error in the format of GraphQL."""
-    extensions = {"code": _CODES.get(error.status_code, "BAD_REQUEST")}
-    body: dict[str, Any] = {"errors": [{"message": error.detail, "extensions": extensions}]}
+    body: dict[str, Any] = {"errors": [{"message": error.detail, "extensions": {"code": code_of(error)}}]}
     return Response(orjson.dumps(body), error.status_code, {**_HEADERS[media_type], **(error.headers or {})})
 
 
@@ -313,27 +318,27 @@ async def outside_graphql(_: Request, error: HTTPException) -> Response:
 # Starlette's middleware compresses what FastAPI serves. Event streams and WebSocket messages are sent as they are.
 # docs/decisions/http-server.md
 
-MIN_BYTES: Final = 1024
-LEVEL: Final = 1
-THREAD_BYTES: Final = 131_072
+GZIP_MIN_BYTES: Final = 1024
+GZIP_LEVEL: Final = 1
+GZIP_THREAD_BYTES: Final = 131_072
 """A larger body is compressed in a thread: on the event loop it would take over a millisecond."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 async def compress(response: Response, headers: RawHeaders) -> None:
     """Compress the body of a response, unless it is small, a stream, or the client does not accept gzip."""
-    if isinstance(response, StreamingResponse) or len(response.body) < MIN_BYTES:
+    if isinstance(response, StreamingResponse) or len(response.body) < GZIP_MIN_BYTES:
         return
     if not accepts_gzip(b",".join(value for name, value in headers if name == b"accept-encoding")):
         return
     body = bytes(response.body)
-    response.body = await asyncio.to_thread(_gzip, body) if len(body) > THREAD_BYTES else _gzip(body)
+    response.body = await asyncio.to_thread(_gzip, body) if len(body) > GZIP_THREAD_BYTES else _gzip(body)
     response.headers["Content-Encoding"] = "gzip"
     response.headers["Content-Length"] = str(len(response.body))
 
 
 def _gzip(body: bytes) -> bytes:
-    return zlib.compress(body, LEVEL, _GZIP)
+    return zlib.compress(body, GZIP_LEVEL, _GZIP)
 
 
 @remembered(64)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from resolvers.requests.policy import addressed_origin
 from resolvers.values.texts import ascii_domain
 from server.auth.cookies import LOOPBACK
 
@@ -38,9 +39,9 @@ def public_host(public_url: str) -> tuple[str, ...]:
 # Logs pages of origins that are not listed: their browsers show only "Failed to fetch", or a closed socket. Opening
 # a page or sending a form makes no script wait for an answer, and the forms of our own pages name the origin `null`.
 
-SECONDS = 60.0
+LOGGED_SECONDS = 60.0
 MOST_LOGGED = 10
-"""Origins that are logged within `SECONDS`, each once: whoever sends a request chooses its origin."""
+"""Origins that are logged within `LOGGED_SECONDS`, each once: whoever sends a request chooses its origin."""
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]{0,31}://[a-z0-9._:\[\]-]{1,255}|null", re.IGNORECASE)
 _log = structlog.get_logger("ringside.origins")
 
@@ -52,7 +53,7 @@ class ForeignOrigins:
         self._app = app
         self._listed = listed
         self._logged: set[str] = set()
-        self._since = -SECONDS
+        self._since = -LOGGED_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
@@ -65,16 +66,16 @@ class ForeignOrigins:
             if name == b"origin":
                 origin = value.decode("latin-1")
             elif name == b"host":
-                host = value
+                host = host or value
             elif name == b"sec-fetch-mode" and value == b"navigate":
                 return
-        own = f"{scope['scheme'].replace('ws', 'http')}://{host.decode('latin-1').lower()}"
+        own = addressed_origin(scope["scheme"], host.decode("latin-1"))
         if origin and not scope["state"]["pipeline"].services.policy.admits_page(origin, own):
             self._log_once(origin)
 
     def _log_once(self, origin: str) -> None:
         now = time.monotonic()
-        if now - self._since >= SECONDS:
+        if now - self._since >= LOGGED_SECONDS:
             self._since = now
             self._logged.clear()
         origin = origin if _ORIGIN.fullmatch(origin) else "(no origin)"

@@ -5,7 +5,6 @@ request read ─ viewer identified ─ document found ─ cost checked ─ execu
 """
 
 import asyncio
-import sys
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Iterator
@@ -216,11 +215,7 @@ class Pipeline:
     request_turns: RequestTurns = field(default_factory=RequestTurns)
     bodies: Quota = field(default_factory=partial(Quota, "unfinished bodies", BODY_PIECES, BODY_PIECES_OF_ADDRESS))
     """Of what has come of them, in pieces."""
-    dear: CallQueue = field(
-        default_factory=partial(
-            CallQueue, DEAR_AT_ONCE, most_of_request=1, most_waiting=sys.maxsize, most_waiting_of_client=sys.maxsize
-        )
-    )
+    dear: CallQueue = field(default_factory=partial(CallQueue, DEAR_AT_ONCE, most_of_request=1))
     """Of making the answers of dear operations. As many wait as may be in flight."""
     log: Any = field(default_factory=lambda: structlog.get_logger("ringside.graphql").bind(), init=False, repr=False)
     """Bound once: `structlog.get_logger` configures a new logger for each line."""
@@ -340,8 +335,8 @@ class Pipeline:
                 ctx,
                 self.turns,
                 suggestions=suggestions,
+                begin=partial(self._begin_again, ctx),
                 fell_back=self.metrics.fell_back,
-                begin_again=self._begin_again,
             )
             return answer.within(LARGEST_ANSWER) if request.complexity >= DEAR else answer
         finally:
@@ -387,11 +382,17 @@ class Pipeline:
                     yield answer if most is None else answer.within(most)
 
 
-_OUTCOMES = {"INTERNAL": Outcome.FAILED, "OVERLOADED": Outcome.OVERLOADED, "UNAVAILABLE": Outcome.UNAVAILABLE}
+OUTCOMES = {
+    "INTERNAL": Outcome.FAILED,
+    Overloaded.code: Outcome.OVERLOADED,
+    "UNAVAILABLE": Outcome.UNAVAILABLE,
+    "UNAUTHENTICATED": Outcome.UNAUTHENTICATED,
+}
+"""By the codes of errors, from the worst."""
 
 
 def _outcome(answer: Answer, ctx: Context) -> Outcome:
     """The outcome of an answer: its worst error decides, or that the table failed a mutation, whose refusal is data."""
     codes = {ctx.table_failure, *(error.get("extensions", {}).get("code") for error in answer.errors)}
     otherwise = Outcome.ERRORS if answer.executed else Outcome.INVALID
-    return next((outcome for code, outcome in _OUTCOMES.items() if code in codes), otherwise)
+    return next((outcome for code, outcome in OUTCOMES.items() if code in codes), otherwise)

@@ -84,7 +84,6 @@ async def _check(table: Table, *, probe_writes: bool) -> tuple[int, Mapping[str,
 # | 425    | the job is not done yet: `Retry-After` says when to ask again        |
 # | 503    | the table does not answer                                            |
 
-TIMEOUT = 10.0
 _RETRY_SECONDS = 3
 _EXPORT_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store"}
 _log = structlog.get_logger("ringside.members")
@@ -98,7 +97,7 @@ async def member_export(request: Request) -> Response:
     except Forged:
         return _refused(400, "This link is not complete. Copy the whole link.")
     try:
-        with deadline(TIMEOUT):
+        with deadline(services.policy.request_seconds):
             job = await job_store.read_job(services.table, job_id)
             export = await export_store.read_export(services.table, job_id)
     except DynamoError:

@@ -41,12 +41,13 @@ from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
 from resolvers.requests.context import Context, Services, Viewer
+from resolvers.requests.policy import addressed_origin
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.network_addresses import network
 from resolvers.values.node_ids import node_id
 from resolvers.whole.signing_in import add_provider, require_may_add, sign_in_by_provider
 from server.auth.cookies import SESSION_COOKIE, bound_to_host, cookie_values, set_bound_cookie
-from server.auth.verification import Unverifiable
+from server.auth.verification import Faulty, Unverifiable
 from server.execution.documents import hash_of
 from server.http.browser_pages import DemoEmails, content_policy, may_see_emails, page_file
 from server.http.messages import SECURITY_HEADERS, client_address, read_body
@@ -61,7 +62,6 @@ _FOLDER: Final = _PAGES / "sign-in"
 _TEXTS: Final = _PAGES / "texts"
 _LONGEST_STATE: Final = 500
 _MOST_BODY: Final = 8192
-TIMEOUT: Final = 10.0
 FRAGMENT: Final = "ringside-code"
 """What the fragment of an address is called that leads back to a page of another origin."""
 ASKED: Final = "{asked}"
@@ -186,7 +186,7 @@ async def hand_over(request: Request) -> Response:
         raise HTTPException(401, "Sign in on this page first.")
     if isinstance(origin, str) and origin in services.policy.page_origins:
         try:
-            with deadline(TIMEOUT):
+            with deadline(services.policy.request_seconds):
                 token, ends = await session_for_page(services, viewer, origin)
         except CodeSpent:
             raise HTTPException(401, "This session has ended: sign in again.") from None
@@ -206,7 +206,7 @@ async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
     409 if the page shows another `user` as signed in, and wants something for them.
     """
     services, headers = request.state.services, request.headers
-    own = f"{request.url.scheme}://{headers.get('host', '').lower()}"
+    own = addressed_origin(request.url.scheme, headers.get("host", ""))
     if not services.policy.is_own(headers.get("origin", ""), own):
         raise HTTPException(403, "This is for the service's own page.")
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -244,7 +244,7 @@ _log = structlog.get_logger("ringside.sign_in")
 
 async def to_provider(request: Request) -> Response:
     """Where the provider signs people in, for the page that sends them there."""
-    from server.auth.oidc_client import FLOW_SECONDS, Flow, NotSignedInThere  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import FLOW_SECONDS, Flow, NotSignedInThere  # noqa: PLC0415 - see Tokens in server.auth.tokens
 
     viewer, body = await _of_own_page(request)
     client, services = _client(request), _services(request)
@@ -278,19 +278,19 @@ async def to_provider(request: Request) -> Response:
 
 async def from_provider(request: Request) -> Response:
     """Sign in whom the provider names, or add what it says to the member who asked for that; back to the page."""
-    from server.auth.oidc_client import NotSignedInThere, OfAnotherFlow  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import NotSignedInThere, OfAnotherFlow  # noqa: PLC0415 - see Tokens in server.auth.tokens
 
     _client(request)
     flow = _open_flow(request)
     if flow is None:
         return _back(request, "", "provider")
     try:
-        with deadline(TIMEOUT):
+        with deadline(_services(request).policy.request_seconds):
             session = await _signed_in(request, flow)
     except NotSignedInThere as failed:
         _log.warning("the provider signed nobody in", reason=str(failed))
         return _back(request, flow.asked, "provider", ends=not isinstance(failed, OfAnotherFlow))
-    except (Refusal, DynamoError, Unverifiable) as failed:
+    except (Refusal, DynamoError, Unverifiable, Faulty) as failed:
         told = _TOLD.get(type(failed))
         if told is None:
             _log.warning("a sign-in by the provider failed", reason=str(failed))
@@ -347,7 +347,7 @@ def _kept_of(asked: str) -> list[tuple[str, str]]:
 
 
 def _open_flow(request: Request) -> Flow | None:
-    from server.auth.oidc_client import Flow  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import Flow  # noqa: PLC0415 - see Tokens in server.auth.tokens
 
     name = bound_to_host(_COOKIE, request.headers.get("host", "").lower(), secure=_is_secure(request))
     sealed = cookie_values(request.headers.get("cookie", "").encode("latin-1")).get(name, "")

@@ -24,9 +24,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from datastore.refusals import Overloaded
 from resolvers.requests.context import Context, Viewer
+from resolvers.requests.policy import addressed_origin
 from resolvers.values.network_addresses import network
 from server.auth.identification import Credentials, parse_authorizations
-from server.auth.verification import Unauthenticated, Unverifiable
+from server.auth.verification import Faulty, Unauthenticated, Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest, Operation
@@ -62,8 +63,9 @@ async def serve_socket(websocket: WebSocket) -> None:
     """The WebSocket endpoint of /graphql. Its pipeline is in the state of the lifespan."""
     pipeline: Pipeline = websocket.scope["state"]["pipeline"]
     origin = websocket.headers.get("origin")
+    own = addressed_origin(websocket.url.scheme, websocket.headers.get("host", ""))
     # Programs send none. A page's must be our own or allowed, because the socket carries the page's cookies.
-    if origin is not None and not pipeline.services.policy.admits_page(origin, _own_origin(websocket)):
+    if origin is not None and not pipeline.services.policy.admits_page(origin, own):
         await websocket.close(4403, "Forbidden: pages of this origin may not connect")
     elif PROTOCOL not in websocket.scope.get("subprotocols", ()):
         await websocket.accept()
@@ -76,20 +78,16 @@ async def serve_socket(websocket: WebSocket) -> None:
                 await websocket.send_denial_response(error_response(overloaded()))
                 return
             await websocket.accept(subprotocol=PROTOCOL)
-            await _Connection(pipeline, websocket).serve()
-
-
-def _own_origin(websocket: WebSocket) -> str:
-    scheme = "https" if websocket.url.scheme == "wss" else "http"
-    return f"{scheme}://{websocket.headers.get('host', '').lower()}"
+            await _Connection(pipeline, websocket, own).serve()
 
 
 class _Connection:
     """One socket: its viewer once it is initialised, and its running operations."""
 
-    def __init__(self, pipeline: Pipeline, websocket: WebSocket) -> None:
+    def __init__(self, pipeline: Pipeline, websocket: WebSocket, own_origin: str) -> None:
         self._pipeline = pipeline
         self._socket = websocket
+        self._own_origin = own_origin
         self._address = client_address(websocket.scope)
         self._client = Client(network(self._address))
         self._credentials: asyncio.Future[Credentials] = asyncio.get_running_loop().create_future()
@@ -219,6 +217,8 @@ class _Connection:
             raise _ProtocolError(4403, f"Forbidden: {error.detail}") from None
         except Unverifiable as error:
             raise _ProtocolError(1013, f"Try again later: {error.detail}") from None
+        except Faulty as error:
+            raise _ProtocolError(1011, f"Internal error: {error.detail}") from None
         self._credentials.set_result(Credentials(identified, identify))
         await self._send({"type": "connection_ack"})
 
@@ -276,7 +276,7 @@ class _Connection:
             viewer,
             self._address,
             self._socket.headers.get("origin", ""),
-            _own_origin(self._socket),
+            self._own_origin,
             explain=request.wants_plan and self._pipeline.may_see_plans(viewer),
         )
         if operation.kind is not OperationType.SUBSCRIPTION:

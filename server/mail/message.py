@@ -351,7 +351,7 @@ class Unsubscription:
         return seal.sign_text(_PURPOSE, orjson.dumps([*fields, self.other.value] if self.other else fields))
 
     def link(self, seal: Seal, public_url: str) -> str:
-        return f"{public_url.rstrip('/')}/unsubscribe?token={self.token(seal)}"
+        return f"{public_url}/unsubscribe?token={self.token(seal)}"
 
     def includes(self, subscription: Subscription) -> bool:
         return self.list in (None, subscription.list) and self.character_set in (None, subscription.character_set)

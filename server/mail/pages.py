@@ -85,7 +85,6 @@ def _pages_for(request: Request) -> _Pages:
 # A link of an address without an account means, once a member has claimed its subscriptions, the member's. If it cannot
 # tell whose they are now, the page says so: nobody must believe that the emails end while they go on.
 
-TIMEOUT = 10.0
 _log = structlog.get_logger("ringside.unsubscribe")
 
 _QUESTIONS = {OtherEmails.REMINDERS: "endReminders", OtherEmails.REPLIES: "endReplies"}
@@ -102,7 +101,7 @@ async def unsubscribe(request: Request) -> HTMLResponse:
     except Forged:
         return pages.tell("incomplete", "copyLinkOrNewer", 400)
     try:
-        with deadline(TIMEOUT):
+        with deadline(services.policy.request_seconds):
             if request.method == "POST":
                 return await _unsubscribe(services, pages, unsubscription)
             return await _confirmation_page(services, pages, unsubscription)
@@ -209,7 +208,7 @@ async def confirm(request: Request) -> HTMLResponse:
     if link.expires <= services.clock():
         return pages.tell("expired", "wasGoodFor", 410, hours=str(LINK_HOURS))
     try:
-        with deadline(TIMEOUT):
+        with deadline(services.policy.request_seconds):
             return await (_confirm if request.method == "POST" else _page_of_link)(services, pages, link)
     except (NotFound, Conflict, DynamoError) as error:
         return _refusal_page(pages, error)

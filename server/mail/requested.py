@@ -46,7 +46,7 @@ class _RequestedEmails:
     transport: sending.EmailTransport
 
     async def send_link(self, link: confirmations.Link, values: dict[str, Any]) -> None:
-        address = f"{self.template.public_url.rstrip('/')}{confirmations.PATH}?token={link.token(self.template.seal)}"
+        address = f"{self.template.public_url}{confirmations.PATH}?token={link.token(self.template.seal)}"
         shown = {**values, "address": link.email, "link": address, "hours": confirmations.LINK_HOURS}
         member = "" if link.purpose is confirmations.Purpose.SUBSCRIPTION else f".{self._short(link)}"
         identifier = f"confirm.{link.purpose.value.lower()}.{link.on:%Y%m%d}.{link.address}{member}"
@@ -57,7 +57,7 @@ class _RequestedEmails:
         return self.template.seal.keyed_hash("confirmation id", link.about[0].encode()).hex()[:16]
 
     async def send_code(self, code: CodeEmail) -> None:
-        link = f"{self.template.public_url.rstrip('/')}{SIGN_IN_PATH}?link={code.link}"
+        link = f"{self.template.public_url}{SIGN_IN_PATH}?link={code.link}"
         site = urlsplit(self.template.public_url).netloc
         shown = {"code": code.digits, "site": site, "minutes": MINUTES, "link": link}
         values = in_language(EmailKind.SIGN_IN, code.language, shown)

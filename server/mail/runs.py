@@ -17,8 +17,8 @@ from datastore.comments import changes
 from datastore.comments import notices as notice_store
 from datastore.comments.pages import read_comments
 from datastore.comments.records import Comment, Status
-from datastore.dynamo import DynamoError, Window, batches
-from datastore.jobs.leases import Held, LeaseLost, Turn
+from datastore.dynamo import Window, batches
+from datastore.jobs.leases import Held, Turn
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile, read_profile
 from datastore.pickem import predictions
@@ -99,7 +99,8 @@ class TurnSchedule(Repeated):
             return False
         place, now = lease.record.place, self._services.clock()
         at, _, failed = (place or now.isoformat()).partition(" ")
-        due_at, next_at = None if failed == _FIRST else failed or place, datetime.fromisoformat(at)
+        next_at = datetime.fromisoformat(at)
+        due_at = None if failed == _FIRST else (failed or place)
         # A time that is later than it can be was set by a clock that was ahead.
         is_due = not now < next_at <= now + self._period + _CLOCK_SKEW
         try:
@@ -113,8 +114,7 @@ class TurnSchedule(Repeated):
             place = f"{(now + pause).isoformat()} {due_at or _FIRST}"
             raise
         finally:
-            with contextlib.suppress(LeaseLost, DynamoError):
-                await lease.release(place=place)
+            await lease.leave(place=place)
         return is_due
 
 
@@ -210,16 +210,16 @@ class ReminderRun:
 
     async def _remind(self, events: Sequence[Event]) -> None:
         """Walk the members once, and fill a batch for each event."""
-        batches: dict[str, list[str]] = {event.id: [] for event in events}
+        due_users: dict[str, list[str]] = {event.id: [] for event in events}
         async for _, profile in profile_store.listed_profiles(self._services.table):
             for event in events:
                 if _is_due(profile, event, self._services.clock()):
-                    batch = batches[event.id]
+                    batch = due_users[event.id]
                     batch.append(profile.user)
                     if len(batch) == self._emails.at_once:  # so that all are sent as soon as they are looked at
-                        batches[event.id] = []
+                        due_users[event.id] = []
                         await self._send_batch(event.id, batch)
-        for event_id, batch in batches.items():
+        for event_id, batch in due_users.items():
             await self._send_batch(event_id, batch)
 
     async def _send_batch(self, event_id: str, users: Sequence[str]) -> None:
@@ -434,11 +434,10 @@ class DigestSchedule(TurnSchedule):
         if not any(counts.values()):
             return None
         counts["new"] = await changes.count_queue(table, Status.PENDING, since=since)
-        site = template.public_url.rstrip("/")
         shown = {
-            "site": urlsplit(site).netloc,
+            "site": urlsplit(template.public_url).netloc,
             "comments": await shown_comments(self._services, await self._oldest()),
-            "link": f"{site}/admin",
+            "link": f"{template.public_url}/admin",
         }
         written = {
             name: f"{changes.MOST_COUNTED}+" if count > changes.MOST_COUNTED else count

@@ -465,7 +465,7 @@ class Settings(BaseSettings):
     )
     front_page: bool = setting(
         "Whether `/` is a page with all elements. A demo has it in any case.",
-        write="on or off",
+        write="true or false",
         default=False,
     )
     ballot_hours: float = number(
@@ -528,11 +528,15 @@ class Settings(BaseSettings):
                 f"{PREFIX}BACKUP_HOURS is for the embedded engine, and {PREFIX}DYNAMODB_URL names another one. "
                 "Leave it out, and use the backups of that engine."
             )
-        if not settings.secrets:
+        if not settings.secrets and settings.embedded:
             try:
-                settings = settings.with_stored_secrets()
+                stored = tuple(map(pydantic.SecretStr, load_or_create_secrets(settings.data)))
+                settings = settings.model_copy(update={"secrets": stored})
             except UnreadableSecret as refusal:
                 problems.append(f"{PREFIX}SECRETS is not set, {refusal}")
+        elif not settings.secrets:
+            correct = extra(cls.model_fields["secrets"], "write")
+            problems.append(f"{PREFIX}SECRETS is not set, and the engine is not the embedded one. Write {correct}.")
         if problems:
             raise BadSettings("\n".join(problems))
         return settings
@@ -596,14 +600,6 @@ class Settings(BaseSettings):
         if self.has_provider:
             issuers.add(("PROVIDER", self.token_issuer or ""))
         return frozenset(issuers or {("SITE", "")})
-
-    def with_stored_secrets(self) -> Self:
-        """With those of the embedded engine's data folder, which are made if there are none; or UnreadableSecret."""
-        if not self.embedded:
-            correct = extra(type(self).model_fields["secrets"], "write")
-            raise UnreadableSecret(f"and the engine is not the embedded one. Write {correct}.")
-        secrets = tuple(map(pydantic.SecretStr, load_or_create_secrets(self.data)))
-        return self.model_copy(update={"secrets": secrets})
 
 
 # ── documentation ──

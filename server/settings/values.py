@@ -147,10 +147,10 @@ def parse_web_address(value: str) -> str:
 
 
 def parse_public_address(value: str) -> str:
-    """Links are made of it by adding a path to its end."""
+    """Links are made of it by adding a path to its end, so it has no slash there."""
     if re.search(r"[\s?#]", value):
         raise ValueError("it has white space, a query or a fragment, which would break links")
-    return parse_web_address(value)
+    return parse_web_address(value).rstrip("/")
 
 
 def parse_jwks_address(value: str) -> str:

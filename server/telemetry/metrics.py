@@ -99,7 +99,7 @@ class OperationNames:
 
 # ── metrics ──
 
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 BATCH = 100
 """Requests counted in one batch, which keeps their counters in the CPU's cache."""
 _Request: TypeAlias = tuple[str | None, "Outcome", float, float, float, int, bool, bool]
@@ -139,7 +139,7 @@ class Metrics:
             self.registry.register(self._backups)
         # A single process counts in batches and before /metrics is rendered. With several workers each request is
         # counted at once, because another worker may render the metrics.
-        self._shared = FOLDER in os.environ
+        self._shared = FOLDER_VARIABLE in os.environ
         self._recent: list[_Request] = []
         if not self._shared:
             ProcessCollector(registry=self.registry)
@@ -243,7 +243,7 @@ class Metrics:
         """Return the response of /metrics for all workers, and its content type."""
         self._count()
         self._count_loads()
-        registry, folder = self.registry, os.environ.get(FOLDER)
+        registry, folder = self.registry, os.environ.get(FOLDER_VARIABLE)
         if folder:
             _remove_dead_workers(Path(folder))
             registry = CollectorRegistry()
@@ -320,7 +320,7 @@ def shared_metrics() -> Iterator[Path]:
 
     A folder given by PROMETHEUS_MULTIPROC_DIR is cleared of an earlier run's figures, used, and kept.
     """
-    if given := os.environ.get(FOLDER):
+    if given := os.environ.get(FOLDER_VARIABLE):
         folder = Path(given)
         folder.mkdir(parents=True, exist_ok=True)
         for stale in folder.glob("*.db"):
@@ -328,11 +328,11 @@ def shared_metrics() -> Iterator[Path]:
         yield folder
         return
     folder = Path(tempfile.mkdtemp(prefix="ringside-metrics-"))
-    os.environ[FOLDER] = str(folder)
+    os.environ[FOLDER_VARIABLE] = str(folder)
     try:
         yield folder
     finally:
-        del os.environ[FOLDER]
+        del os.environ[FOLDER_VARIABLE]
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -341,9 +341,8 @@ def _remove_dead_workers(folder: Path) -> None:
     for file in folder.glob("gauge_live*.db"):
         pid = int(file.stem.rpartition("_")[2])
         try:
-            os.kill(pid, 0)
+            with suppress(PermissionError):
+                os.kill(pid, 0)
         except ProcessLookupError:
             with suppress(FileNotFoundError):
                 mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]  # theirs
-        except PermissionError:
-            continue

@@ -242,7 +242,7 @@ async def test_open_subscriptions_of_an_address_are_bounded(served: Served) -> N
 
 async def test_one_address_cannot_take_all_live_topics(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of products that nobody has heard of, without signing in; a reader elsewhere still gets the comments."""
-    monkeypatch.setattr(topics_module, "MAX_TOPICS", 3)
+    monkeypatch.setattr(topics_module, "MOST_TOPICS", 3)
     monkeypatch.setattr(topics_module, "TOPICS_PER_ADDRESS", 2)
     async with socket_of(served.url) as greedy, socket_of(served.url, local_addr=("127.0.0.2", 0)) as reader:
         await send(greedy, *(ask(number, WATCH.replace('"p"', f'"invented-{number}"')) for number in range(3)))

@@ -202,7 +202,9 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         "id name level public owner createdAt wordCount subscriberCount subscribableByEmail words dailyWord review "
         "revision",
     ),
-    "Word": _each(EVERYBODY, "id term reading example audioUrl simplified traditional pinyin definition revision"),
+    "Word": _each(
+        EVERYBODY, "id term reading example audioUrl simplified traditional pinyin definition chinese revision"
+    ),
     "DailyWord": _each(EVERYBODY, "list date word"),
     "ListSubscription": _each(EVERYBODY, "list characterSet active since"),
     "QuizResult": _each(EVERYBODY, "id user list date correct total submittedAt proven"),

@@ -27,7 +27,7 @@ from resolvers.members import sign_in_codes
 from resolvers.members.sign_in_codes import Asked
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
-from resolvers.voting.ballots import sign_visit
+from resolvers.voting.visits import sign_visit
 from schema import schema
 from tests.authorisation.rules import (
     ADMINS,
@@ -336,9 +336,10 @@ async def a_visit(world: World, viewer: Viewer) -> Mapping[str, Any]:
     return {"visit": sign_visit(client.services.seal, "visitor.before", "http://ringside.test", expires)}
 
 
-async def an_event_with_a_match(world: World, _: Viewer) -> Mapping[str, Any]:
+async def a_new_order(world: World, _: Viewer) -> Mapping[str, Any]:
     event = await world.event()
-    return {"event": event, "matches": [await world.match(event)]}
+    one, two = [await world.match(event) for _ in range(2)]
+    return {"event": event, "matches": [two, one]}
 
 
 async def a_locked_match(world: World, _: Viewer) -> Mapping[str, Any]:
@@ -523,7 +524,7 @@ CASES: Final = (
     Case("addMatch", "MatchAdded", a_new("event", name="Singles", points=1, teams=TEAMS)),
     Case("updateMatch", "MatchUpdated", a_new("match", points=2)),
     Case("removeMatch", "MatchRemoved", a_new("match")),
-    Case("reorderMatches", "MatchesReordered", an_event_with_a_match),
+    Case("reorderMatches", "MatchesReordered", a_new_order),
     Case("submitPrediction", "PredictionSubmitted", some_picks),
     Case("lockEvent", "EventLocked", a_new("event")),
     Case("recordResult", "ResultRecorded", a_locked_match),

@@ -50,6 +50,15 @@ FLAGS = [
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
 
+TOO_SMALL = """[document, ...document.querySelectorAll('*')].flatMap((one) => {
+  const root = one === document ? one : one.shadowRoot;
+  return root ? [...root.querySelectorAll('a, button, summary, select, textarea, input')] : [];
+}).map((one) => (/radio|checkbox/.test(one.type) && one.closest('label')) || one).filter((one) => {
+  const { width, height } = one.getBoundingClientRect();
+  return one.checkVisibility() && Math.min(width, height) < 44;
+}).map((one) => one.outerHTML)"""
+"""What a finger is to press, on the page and in its elements, and is smaller than 44 pixels."""
+
 AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 """What finds barriers in a page."""
 
@@ -98,6 +107,11 @@ class BrowserPage:
         run = "([rules, beside]) => axe.run(beside ? { exclude: [beside] } : document, { rules })"
         found = await self.page.evaluate(run, [rules, beside])
         return [f"{one['id']}: {one['nodes'][0]['target']}" for one in found["violations"]]
+
+    async def too_small(self) -> list[str]:
+        """What is too small for a finger."""
+        found: list[str] = await self.page.evaluate(TOO_SMALL)
+        return found
 
     async def violations(self) -> list[str]:
         """What the content security policy blocked."""

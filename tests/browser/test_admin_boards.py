@@ -383,6 +383,29 @@ async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser
     await expect(buttons).to_have_text("Look for suspectsShow the last search")
 
 
+async def test_a_voter_whom_no_search_has_found_is_voided_by_their_id(visited: Visited, browser: Browser) -> None:
+    """With all votes from the same address. What is no id is refused at its field."""
+    await board(visited, "known")
+    for name in ("Ada", "Bo", "Cy"):
+        visited.edit(ADD, board="known", name=name)
+    vote_left(visited, "known", 2)
+    vote_left(visited, "known", 1, "neighbour")
+    with visited.client("sinister", "member") as client:
+        voter = client.post("/graphql", json={"query": "{ viewer { id } }"}).json()["data"]["viewer"]["id"]
+    page = (await opened(visited, browser, "editor", "#/boards")).page
+    await page.get_by_role("button", name="Board known").click()
+    typed, status = page.get_by_label("A voter's id"), page.get_by_role("status")
+    await typed.fill("#")
+    await page.get_by_role("button", name="Void this voter's votes").click()
+    await expect(page.locator("#void-voter-refused")).not_to_be_empty()
+    await typed.fill(voter)
+    await page.get_by_label("Also the votes of the last seven days").check()
+    await page.get_by_role("button", name="Void this voter's votes").click()
+    await expect(status).to_have_text("Votes voided: 3.")
+    await expect(typed).to_have_value("")
+    assert ask(visited, '{ board(slug: "known") { votes } }')["board"] == {"votes": 0}
+
+
 async def test_all_suspects_can_be_reached_and_voided_at_once(browser: Browser, tmp_path: Path) -> None:
     """A hundred more with each press, and as many are chosen as are shown. The service takes a hundred at a time.
 
@@ -395,7 +418,7 @@ async def test_all_suspects_can_be_reached_and_voided_at_once(browser: Browser, 
         page = await opened(visited, browser, "editor", "#/boards")
         await page.page.get_by_role("button", name="Board crowded").click()
         await page.page.get_by_role("button", name="Show the last search").click()
-        suspects = page.page.get_by_role("checkbox")
+        suspects = page.page.get_by_role("checkbox", name="Voter")
         await expect(suspects).to_have_count(100)
         await expect(page.page.get_by_text("Of all that were found, 7.5 are honest on average.")).to_be_visible()
         await expect(page.page.get_by_text(re.compile(r"Last searched: \d+ \w+ \d{4}, \d\d:\d\d"))).to_be_visible()
@@ -455,9 +478,9 @@ async def test_suspects_are_shown_with_their_own_board_only(visited: Visited, br
     await expect(found).to_have_count(0)
 
 
-def vote_left(visited: Visited, slug: str, votes: int) -> None:
+def vote_left(visited: Visited, slug: str, votes: int, user: str = "sinister") -> None:
     """A member's votes, all for the left side."""
-    with visited.client("sinister", "member") as client:
+    with visited.client(user, "member") as client:
 
         def ask(query: str, **variables: str) -> Any:
             answer = client.post("/graphql", json={"query": query, "variables": variables}).json()

@@ -156,6 +156,24 @@ async def test_a_match_is_removed_by_the_keyboard_which_keeps_its_place(visited:
     await expect(page.page.get_by_role("heading", name="Quiet night")).to_be_focused()
 
 
+async def test_a_match_stays_on_its_side_of_the_pre_show_s_end(visited: Visited, browser: Browser) -> None:
+    """Its buttons lead no further, and the page says where it stands if it was dragged beyond."""
+    event = new_event(visited, "Edged night", "First", "Second")
+    sides = [{"members": ["Ada"]}, {"members": ["Bo"]}]
+    visited.edit(ADD_MATCH, event=event, name="Early", teams=sides, points=1, preshow=True)
+    page = (await opened(visited, browser, "editor", "#/events", viewport={"width": 1280, "height": 2000})).page
+    await page.get_by_role("button", name="Edged night").click()
+    for name in ("Up Early", "Down Early", "Up First", "Down Second"):
+        await expect(page.get_by_role("button", name=name)).to_be_disabled()
+    matches = page.locator("li.match")
+    await matches.nth(2).locator("p").drag_to(matches.nth(0).locator("p"))
+    await expect(page.get_by_role("status")).to_have_text("Second is number 2 now.")
+    up = page.get_by_role("button", name="Up Second")
+    await expect(up).to_be_focused()
+    await up.press("Enter")
+    await expect(matches.locator("strong")).to_have_text(["Early", "Second", "First"])
+
+
 async def test_a_match_is_corrected_beside_somebody_else_and_keeps_its_picks(
     visited: Visited, browser: Browser
 ) -> None:
@@ -309,6 +327,26 @@ async def test_a_result_that_the_keyboard_chose_stays_when_the_answer_about_anot
     await expect(second).to_have_text("Bo won")
 
 
+async def test_a_keyboard_that_went_back_to_no_result_records_no_other_one(visited: Visited, browser: Browser) -> None:
+    """Once the first one is recorded "none yet" is no choice any more."""
+    event = new_event(visited, "Wavering night", "Main")
+    visited.edit(LOCK_EVENT, event=event)
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Wavering night").click()
+    async with held_back(page.page, "idempotencyKey") as held:
+        await page.page.get_by_label("Result of Main").focus()
+        for key in ("ArrowDown", "ArrowDown", "Enter"):
+            await page.page.keyboard.press(key)
+        await until(lambda: held, "the result is on its way")
+        for key in ("ArrowUp", "ArrowUp"):
+            await page.page.keyboard.press(key)
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    async with held_back(page.page, "idempotencyKey") as more:
+        await page.page.keyboard.press("Tab")
+    await expect(page.page.get_by_label("Result of Main").locator("option:checked")).to_have_text("Bo won")
+    assert not more
+
+
 async def test_a_result_that_is_corrected_after_scoring_counts_once_it_is_scored_again(
     visited: Visited, browser: Browser
 ) -> None:
@@ -364,7 +402,7 @@ async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visite
 
 
 async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Browser) -> None:
-    """Its question is part of the event's settings; the answer follows once the event is locked."""
+    """Its question is part of the event's settings, as what it is about is; the answer follows once it is locked."""
     page = await opened(visited, browser, "editor", "#/events")
     await page.page.locator("#new-event-name").fill("Close night")
     await page.page.locator("#new-event-startsAt").fill("2031-07-01T19:00")
@@ -375,6 +413,8 @@ async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Brow
     await question.fill("Minutes of the main event")
     await expect(question).to_have_accessible_description(re.compile("stands first; they share their rank"))
     await page.page.get_by_label("Unit").fill("minutes")
+    await page.page.get_by_label("Description").fill("The last one")
+    await page.page.get_by_label("Address of a picture").fill("https://images.example.com/close.png")
     await page.page.get_by_role("button", name="Save").click()
     await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
     await page.page.get_by_role("button", name="Lock now").click()
@@ -382,9 +422,16 @@ async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Brow
     await assert_clean(page)
     await page.page.get_by_role("button", name="Record the answer").click()
     await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
-    events = ask(visited, "{ events(first: 100) { nodes { name tieBreak { answer unit } } } }")["events"]["nodes"]
-    (found,) = [event["tieBreak"] for event in events if event["name"] == "Close night"]
-    assert found == {"answer": 21.5, "unit": "minutes"}
+    query = "{ events(first: 100) { nodes { name tieBreak { answer unit } description imageUrl } } }"
+    events = ask(visited, query)["events"]["nodes"]
+    assert [event for event in events if event["name"] == "Close night"] == [
+        {
+            "name": "Close night",
+            "tieBreak": {"answer": 21.5, "unit": "minutes"},
+            "description": "The last one",
+            "imageUrl": "https://images.example.com/close.png",
+        }
+    ]
 
 
 async def test_an_answer_that_another_editor_has_recorded_is_shown_before_it_is_replaced(

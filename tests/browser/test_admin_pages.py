@@ -115,6 +115,27 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
     assert ask_admin(visited, query) == {"node": {"moderationNote": "Not here, please."}}
 
 
+async def test_an_admin_sees_a_review_s_stars_and_answers_it(visited: Visited, browser: Browser) -> None:
+    """In the site's name, without a decision about it; an empty answer takes it away."""
+    given: dict[str, Any] = {"by": "rater", "role": "member", "product": "rated", "language": "de"}
+    review = visited.edit(POST, **given, body="Ganz gut.", rating=4)["comment"]["id"]
+    page = await opened(visited, browser, "admin", "#/comments/latest")
+    mine = page.page.locator("ringside-admin article").filter(has_text="Ganz gut.")
+    await expect(mine).to_contain_text(re.compile(r"rated · ★★★★☆4 stars · German · .* · published"))
+    query = f'{{ node(id: "{review}") {{ ... on Comment {{ answer {{ body }} }} }} }}'
+    for text in ("Thank you.", ""):
+        await mine.get_by_role("button", name="Answer for the site").click()
+        await mine.get_by_label("The site’s answer").fill(text)
+        await assert_clean(page)
+        await mine.get_by_role("button", name="Save").click()
+        await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+        await expect(mine.get_by_text("The site’s answer: Thank you.")).to_have_count(int(text != ""))
+        assert ask_admin(visited, query) == {"node": {"answer": {"body": text} if text else None}}
+    await mine.get_by_text("Ganz gut.").first.click()
+    await page.page.keyboard.press("1")
+    await expect(mine).to_contain_text("rejected")
+
+
 @pytest.mark.parametrize("area", ["held", "latest"])
 async def test_a_decision_about_a_reported_comment_is_taken_back_without_its_reports(
     visited: Visited, browser: Browser, area: str

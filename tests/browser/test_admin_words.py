@@ -154,6 +154,25 @@ async def test_a_word_is_corrected_and_another_removed_and_added_again(
     assert again[-1] == {"term": "Verbessert", "definition": "word 1"}
 
 
+async def test_a_japanese_word_that_was_pasted_gets_a_reading(visited: Visited, browser: Browser) -> None:
+    """Its Han characters make it no Chinese word, also when it was removed and is added again."""
+    list_id, _ = word_list(visited, "Japanese words")
+    page = await chosen(visited, browser, "Japanese words")
+    await page.page.get_by_role("button", name="Add many").click()
+    await page.page.get_by_role("textbox", name="Paste a list, or a table").fill("猫 = cat")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.get_by_text("1 was added.").last).to_be_visible()
+    await page.page.get_by_role("link", name="Words", exact=True).click()
+    await page.page.get_by_role("button", name="Remove 猫", exact=True).click()
+    await page.page.get_by_role("button", name="Add it again").click()
+    await page.page.get_by_role("button", name="Edit 猫", exact=True).click()
+    await page.page.locator("#word-edit-reading").fill("ねこ")
+    await page.page.get_by_role("button", name="Save", exact=True).last.click()
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+    words = f'{{ wordList(id: "{list_id}") {{ words {{ nodes {{ term chinese reading }} }} }} }}'
+    assert ask(visited, words)["wordList"]["words"]["nodes"] == [{"term": "猫", "chinese": False, "reading": "ねこ"}]
+
+
 async def test_a_double_click_removes_one_word(visited: Visited, browser: Browser) -> None:
     """Not the next one, too, whose button stands there by then."""
     list_id, _ = word_list(visited, "Hasty words", *german(5))

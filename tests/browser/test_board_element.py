@@ -146,7 +146,7 @@ async def test_a_leaderboard_shows_as_many_contenders_as_its_button_says(visited
 
 
 async def test_the_plot_tells_each_strength_with_its_interval(visited: Visited, browser: Browser) -> None:
-    """As the service has them, to two digits."""
+    """As the service has them, to two digits; on a phone, too."""
     await board(visited, "plot", "Ann", "Ben")
     for user in ("ada-abara", "bo-abara"):
         ballot = visited.edit(DRAW, by=user, role="member", board="plot")
@@ -160,10 +160,11 @@ async def test_the_plot_tells_each_strength_with_its_interval(visited: Visited, 
 
         await until(lambda: len(strengths()) == 2, "both votes count")
         labels = ["{value:.2f}, from {low:.2f} to {high:.2f}".format_map(each) for each in strengths()]
-    async with visited.page(browser, BOARD % "plot") as page:
+    async with visited.page(browser, BOARD % "plot", viewport={"width": 390, "height": 844}) as page:
         plots = page.page.locator("ringside-board tbody .strength").get_by_role("img")
         for number, label in enumerate(labels):
             await expect(plots.nth(number)).to_have_attribute("aria-label", label)
+            await expect(plots.nth(number)).to_be_visible()
 
 
 async def test_the_first_paint_takes_one_request_before_the_ballot(visited: Visited, browser: Browser) -> None:
@@ -285,6 +286,7 @@ async def test_texts_are_shown_as_texts_and_each_has_its_direction(visited: Visi
         more = page.page.get_by_role("link", name="More about")
         assert await more.get_attribute("href") == link
         assert set((await more.get_attribute("rel") or "").split()) >= {"noopener", "noreferrer"}
+        assert await page.too_small() == []
         assert page.errors == []
 
 

@@ -808,6 +808,35 @@ async def test_the_service_s_own_page_notices_that_its_session_has_ended(
         await expect(event.get_by_role("radio", checked=True)).not_to_have_count(0)
 
 
+async def test_every_tab_of_the_service_itself_follows_who_is_signed_in(
+    restartable: Restartable, browser: Browser
+) -> None:
+    """Whatever one writes keeps its form, and none is posted in another's name. A cookie that is gone is noticed."""
+    context, url = await new_context(browser, locale="en-GB", has_touch=True, is_mobile=True), restartable.service.url
+    page, other = await context.new_page(), await context.new_page()
+    await page.goto(url)
+    shown, comments = page.locator("ringside-sign-in"), page.locator("ringside-comments")
+    await page.evaluate(AS_GUEST_HERE, GUEST)
+    for tab in (page, other):
+        await tab.goto(url)
+        await expect(tab.locator("ringside-sign-in")).to_contain_text("Signed in as Ann")
+    await comments.get_by_role("button", name="Write a comment").click()
+    await comments.get_by_label("Your comment").fill("By Ann.")
+    await other.locator("ringside-sign-in").get_by_role("button", name="Sign out").click()
+    await expect(shown).to_contain_text("You are not signed in.")
+    await expect(comments.get_by_role("button", name="Sign in")).to_be_visible()
+    await other.goto(f"{url}/sign-in")
+    await other.get_by_label("Your name").fill("Bo")
+    await other.get_by_role("button", name="Go on as a guest").click()
+    await expect(shown).to_contain_text("Signed in as Bo")
+    assert await BrowserPage(page, url).too_small() == []
+    await context.clear_cookies()
+    await comments.get_by_role("button", name="Post").click()
+    await expect(shown).to_contain_text("You are not signed in.")
+    await expect(comments.get_by_role("button", name="Sign in")).to_be_visible()
+    await expect(comments.get_by_label("Your comment")).to_have_value("By Ann.")
+
+
 async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: Restartable, browser: Browser) -> None:
     """A guest, say, who has added an address: the socket that ends for it opens again, by the same session.
 
@@ -1003,6 +1032,21 @@ async def test_a_quiz_counts_down_and_its_words_come_back_for_review(visited: Vi
         assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
 
 
+async def test_a_quiz_asks_no_more_than_its_list_has(visited: Visited, browser: Browser) -> None:
+    """And is not offered for a list that has fewer words than the shortest quiz."""
+    body, terms = "", [{"term": f"one {letter}", "definition": f"meaning {letter}"} for letter in "abcd"]
+    for count in (4, 2):
+        words = visited.edit(CREATE_LIST, name=f"A list of {count}", public=True, level=1)["list"]["id"]
+        visited.edit(ADD_WORDS, list=words, words=terms[:count])
+        body += f'<ringside-word list="{words}"></ringside-word>'
+    async with visited.page(browser, body, member="ed-abara") as page:
+        four, two = (page.page.locator("ringside-word").nth(number) for number in range(2))
+        await expect(two).to_contain_text("A list of 2")
+        await expect(two.get_by_role("button", name="Take a quiz")).to_have_count(0)
+        await four.get_by_role("button", name="Take a quiz").click()
+        await expect(four.get_by_text("Question 1 of 4")).to_be_visible()
+
+
 async def test_the_standings_that_were_chosen_last_are_shown(visited: Visited, browser: Browser) -> None:
     """Although the answer for a league, which was chosen before, comes after theirs."""
     async with visited.page(browser, STANDINGS, member="ada-abara") as page:
@@ -1047,12 +1091,12 @@ async def test_standings_that_change_while_they_are_shown_are_shown_with_what_be
 ) -> None:
     """The first points of a season bring the reader's own row and the way to further rows; later ones, those rows.
 
-    Also if they come, and the first rows are read again, while the further ones are on their way.
+    Also if they come, and the first rows are read again, while the further ones are on their way. All rows stay live.
     """
-    events = [new_event(visited, "Season", starts=timedelta(days=400)) for _ in range(2)]
+    events = [new_event(visited, "Season", starts=timedelta(days=400)) for _ in range(3)]
     for member in range(24):
         for event, (match, _) in events:
-            picks = [{"match": match, "team": int(member == OWN)}]
+            picks = [{"match": match, "team": int(member == OWN and event != events[2][0])}]
             visited.edit(SUBMIT_PREDICTION, by=f"rank-{member}", role="member", event=event, picks=picks)
     async with visited.page(
         browser, '<ringside-standings season="Season of Season"></ringside-standings>', member=f"rank-{OWN}"
@@ -1072,10 +1116,14 @@ async def test_standings_that_change_while_they_are_shown_are_shown_with_what_be
             await (await again.value).finished()
             await expect(rows.first.get_by_role("cell").last).to_have_text("2")
         await expect(rows).to_have_count(21)
+        score(visited, *events[2])
+        for row, points in ((19, "3"), (20, "1")):
+            await expect(rows.nth(row).get_by_role("cell").last).to_have_text(points)
+        await expect(rows).to_have_count(21)
 
 
 OWN = 3
-"""Of those who predict, the one who is always wrong."""
+"""Of those who predict, the one who is wrong twice."""
 
 
 def score(visited: Visited, event: str, matches: list[str]) -> None:

@@ -119,6 +119,8 @@ async def test_requests_of_a_new_visitor_at_once_are_admitted_together(
         answers = [answer.json()["data"]["drawMatchup"].get("code") for answer in await asyncio.gather(*draws)]
         outcomes = [set(answers[place : place + 3]) for place in range(0, 24, 3)]
         assert sorted(outcomes, key=str) == [{"RATE_LIMITED"}] * 5 + [{None}] * 3
+    used = [item async for item in one_table.scan_items(consistent=True) if item["sk"]["S"].startswith("USED#")]
+    assert ["ttl" in item for item in used] == [True]
 
 
 class CountingTable(Table):

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from websockets.asyncio.client import connect
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Rates, Table
+from datastore.dynamo import Rates, Rejected, Table
 from datastore.members.api_keys import id_in, new_secret, revoke_api_key, store_api_key
 from datastore.members.suspensions import MemberRoles, set_roles
 from resolvers.members import sessions as sessions_module
@@ -24,6 +24,7 @@ from resolvers.requests.context import Role
 from server.auth import identification as credentials_module
 from server.auth.tokens import mint
 from server.settings import Settings
+from server.telemetry import Outcome
 from tests.api_keys import CREATE_API_KEY, create_api_key
 from tests.attack.serving import serving_on_a_socket
 from tests.client import Client, pages, serving
@@ -294,6 +295,7 @@ async def test_keys_that_were_never_issued_cost_a_bounded_number_of_reads(one_cl
         answers = [await http.post("/graphql", json={"query": READ}, headers=header) for header in headers]
         assert {answer.status_code for answer in answers} == {401, 503}
         assert answers[-1].status_code == 503
+        assert answers[-1].json()["errors"][0]["extensions"]["code"] == "OVERLOADED"
         assert int(answers[-1].headers["retry-after"]) >= 1
         assert calls.count("batch_get_item") <= 60
     one_client.services.cache.clock = lambda: now + 3600.0  # the key in use is looked up again
@@ -310,14 +312,34 @@ async def test_a_machine_may_begin_with_many_requests_at_once(one_client: Client
 
 
 async def test_a_key_that_cannot_be_looked_up_is_not_called_wrong(one_client: Client) -> None:
-    """503, so that the machine tries again, when the table does not answer."""
+    """503, so that the machine tries again, when the table does not answer; the metrics say that, and no overload."""
     secret = (await create_api_key(one_client, Role.EDITOR))["secret"]
     settings = one_client.settings.model_copy(update={"request_timeout": 0.3})
     async with serving(settings) as visitor:
         visitor.services.table.client.batch_get_item = _never
         refused = await Client(visitor.served, settings, secret).post(READ)
-    assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (503, "OVERLOADED")
+        assert await visitor.counted(Outcome.UNAVAILABLE) == 1
+    assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (503, "UNAVAILABLE")
     assert "cannot be checked right now" in refused.text
+
+
+async def test_a_rejected_look_up_of_credentials_is_a_fault_that_no_repeat_mends(hasty: Settings) -> None:
+    """500, and sockets are closed with 1011, after which clients do not connect again."""
+    headers = {"authorization": f"Bearer {new_secret()}"}
+
+    async def reject(*_: Any) -> Any:
+        raise Rejected("no such index")
+
+    async with serving_on_a_socket(hasty) as served, httpx.AsyncClient(base_url=served.url, headers=headers) as http:
+        table = served.server.lifespan.state["pipeline"].services.table
+        with intercepted(table, ("batch_get_item",), reject):
+            refused = await http.post("/graphql", json={"query": READ})
+            url = served.url.replace("http", "ws") + "/graphql"
+            async with connect(url, subprotocols=[PROTOCOL], additional_headers=headers) as connection:
+                await send(connection, {"type": "connection_init"})
+                closed = await closing(connection)
+    assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (500, "INTERNAL")
+    assert (closed.code, closed.reason[:15]) == (1011, "Internal error:")
 
 
 async def _never(**_: Any) -> Any:

@@ -22,7 +22,7 @@ from datastore.dynamo import Rejected, Table, deadline
 from datastore.refusals import InvalidInput
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.pages import comment_posted
-from resolvers.live.feed import MAX_NAMED, ResumePoint
+from resolvers.live.feed import MOST_NAMED, ResumePoint
 from resolvers.requests.context import Context, Kind, Role, Viewer
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
@@ -424,7 +424,7 @@ async def test_a_comment_that_is_committed_late_while_its_listener_is_away_arriv
 
 async def test_a_listener_gets_all_it_missed_however_many(one_client: Client) -> None:
     """More than an event's id can name. When it leaves on the way, it gets the rest, and what was committed late."""
-    services, many = one_client.services, MAX_NAMED + 50
+    services, many = one_client.services, MOST_NAMED + 50
     start = services.ids.next(services.clock())
     found = await read_comment(services.table, "42", _ulid_of(await post(one_client.member("ada"), body="0")))
     assert found is not None

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from graphql import get_introspection_query
 
-from server.http.messages import MIN_BYTES, THREAD_BYTES, accepts_gzip, remembered
+from server.http.messages import GZIP_MIN_BYTES, GZIP_THREAD_BYTES, accepts_gzip, remembered
 from tests.client import Client
 
 LARGE = {"query": "{ " + " ".join(f"{'name' * 10}_{number}: __typename" for number in range(40)) + " }"}
@@ -43,7 +43,7 @@ async def test_a_large_answer_is_compressed_once(one_client: Client, method: str
     assert "Accept-Encoding" in plain.headers["vary"]
     raw = b"".join([part async for part in compressed.aiter_raw()])
     assert (len(raw), gzip.decompress(raw)) == (int(compressed.headers["content-length"]), await plain.aread())
-    assert len(raw) < MIN_BYTES < len(plain.content)
+    assert len(raw) < GZIP_MIN_BYTES < len(plain.content)
 
 
 async def test_small_answers_and_streams_are_not_compressed(one_client: Client) -> None:
@@ -57,9 +57,9 @@ async def test_small_answers_and_streams_are_not_compressed(one_client: Client) 
 async def test_pages_and_metrics_are_compressed(one_client: Client) -> None:
     for path, accept in (("/metrics", "*/*"), ("/graphql", "text/html")):
         page = await one_client.http.get(path, headers={"accept": accept, "accept-encoding": "gzip"})
-        long_enough = len(page.content) >= MIN_BYTES
+        long_enough = len(page.content) >= GZIP_MIN_BYTES
         assert (page.headers.get("content-encoding") == "gzip") is long_enough, path
-    assert len((await one_client.http.get("/metrics")).content) >= MIN_BYTES
+    assert len((await one_client.http.get("/metrics")).content) >= GZIP_MIN_BYTES
 
 
 async def test_a_body_that_is_compressed_beside_the_event_loop_is_the_same(one_client: Client) -> None:
@@ -71,7 +71,7 @@ async def test_a_body_that_is_compressed_beside_the_event_loop_is_the_same(one_c
     ]
     assert compressed.headers["content-encoding"] == "gzip"
     assert compressed.content == plain.content
-    assert len(plain.content) > THREAD_BYTES
+    assert len(plain.content) > GZIP_THREAD_BYTES
 
 
 async def _ask(client: Client, method: str, asked: dict[str, Any], coding: str, accept: str = "*/*") -> httpx.Response:

@@ -15,6 +15,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, metered
 from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import CONFIRMATION
+from datastore.people.profiles import PROFILE, expect_email, read_profile
 from datastore.vocabulary import subscriptions
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations
@@ -41,6 +42,7 @@ from tests.mail_server import Mailbox
 from tests.queries import SUBSCRIBE, UPDATE_PROFILE
 from tests.sign_in import signed_in
 from tests.vocabulary import known_list, private_list
+from tests.voting import read_keys
 from tests.waiting import until
 
 
@@ -494,6 +496,19 @@ async def test_the_link_of_an_email_that_came_late_is_good(mail: MailingService)
     await until(lambda: mail.links(ADA), "the email has come")
     assert (await mail.press(mail.links(ADA)[0])).status_code == 200
     assert await ada.ask("{ viewer { name email } }") == {"name": "Ada", "email": ADA}
+
+
+async def test_that_an_email_may_arrive_is_stored_without_a_read(one_mail: MailingService) -> None:
+    """Unless the member has asked for another address meanwhile."""
+    await one_mail.client.member("ada").ask(UPDATE_PROFILE, input={"email": ADA})
+    services = one_mail.client.services
+    (seen,) = [profile async for profile in services.table.scan(PROFILE, consistent=True)]
+    with read_keys(services.table) as read:
+        await expect_email(services.table, seen, "first", services.unit())
+        await expect_email(services.table, seen, "second", services.unit())
+    assert [key for key in read if seen.user in key] == []
+    stored = await read_profile(services.table, seen.user)
+    assert stored == replace(seen, email_pending="first")
 
 
 async def test_emails_of_two_purposes_have_ids_of_their_own(one_mail: MailingService) -> None:

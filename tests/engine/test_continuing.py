@@ -12,13 +12,14 @@ import pytest
 from datastore.dynamo import Table, iso
 from datastore.voting.votes import VOTE, PairVerdict, read_latest_vote
 from resolvers.requests.context import Role, utc_now
-from resolvers.voting.ballots import open_visit, sign_visit
+from resolvers.voting.visits import open_visit, sign_visit
 from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.intercepted import intercepted
 from tests.jobs import ended
+from tests.lost_answers import ask_without_answer
 from tests.queries import UPDATE_BOARD
 from tests.sign_in import in_session, on_page
 from tests.voting import add_contenders, settle_votes
@@ -33,6 +34,8 @@ DRAW = """mutation { drawMatchup(input: {}) {
 CAST = """mutation ($token: ID!) { castVote(input: { token: $token, verdict: LEFT }) {
   ... on VoteCast { progress { seen remaining } } ... on Refused { code } } }"""
 CONTINUE = """mutation ($visit: String!, $key: String) { continueVisit(input: { visit: $visit, idempotencyKey: $key }) {
+  ... on VisitContinued { user { id } } ... on Refused { code path } } }"""
+CONTINUE_INPUT = """mutation ($input: ContinueVisitInput!) { continueVisit(input: $input) {
   ... on VisitContinued { user { id } } ... on Refused { code path } } }"""
 GUEST = """mutation ($visit: String) { signInAsGuest(input: { name: "Ann", visit: $visit }) {
   ... on SignedIn { token user { id } } ... on Refused { code path } } }"""
@@ -74,14 +77,18 @@ async def vote(client: Client) -> frozenset[str]:
 
 
 async def test_a_member_goes_on_where_the_visitor_was(api: Client) -> None:
-    """In the visitor's order of pairs, who votes no more, not even on a pair that was drawn before."""
+    """In the visitor's order of pairs, who votes no more, not even on a pair that was drawn before.
+
+    Nor is the member's own first pair of before taken for decided.
+    """
     (page, visit), ada = await a_visit(api), at_shop(api.member("ada"))
     seen = [await vote(page), await vote(page)]
-    drawn_before = (await page.ask(DRAW))["token"]
+    drawn_before, drawn_by_ada = [(await each.ask(DRAW))["token"] for each in (page, ada)]
     me = await ada.ask(CONTINUE, visit=visit, key="once")
     assert me == await ada.ask(CONTINUE, visit=visit, key="once") == await ada.ask(CONTINUE, visit=visit)
     assert await page.ask(DRAW) == {"code": "NOT_SIGNED_IN", "message": "Sign in to go on."}
-    assert await page.code(CAST, token=drawn_before) == "TOKEN_SPENT"
+    assert await page.code(CAST, token=drawn_before) == "NOT_SIGNED_IN"
+    assert await ada.code(CAST, token=drawn_by_ada) == "TOKEN_EXPIRED"
     assert (await ada.ask(PROGRESS))["progress"] == {"seen": 2, "remaining": 4}
     seen += [await vote(ada) for _ in range(4)]
     assert (set(seen), len(seen)) == (PAIRS, 6)
@@ -90,6 +97,15 @@ async def test_a_member_goes_on_where_the_visitor_was(api: Client) -> None:
     editor = api.member("editor", Role.EDITOR)
     assert (await editor.ask(VOID, voter=me["user"]["id"]))["votesRemoved"] == 6
     assert await breaches_in(api.services) == []
+
+
+async def test_a_walk_is_continued_once_although_the_answer_was_lost(api: Client) -> None:
+    """The engine has carried the change out; when it is tried again, it finds nothing left to do."""
+    (page, visit), ada = await a_visit(api), at_shop(api.member("ada"))
+    user = (await ada.ask("{ viewer { id } }"))["id"]
+    await vote(page)
+    assert await ask_without_answer(ada, CONTINUE_INPUT, visit=visit) == {"user": {"id": user}}
+    assert (await ada.ask(PROGRESS))["progress"] == {"seen": 1, "remaining": 5}
 
 
 async def test_nobody_is_asked_to_sign_in_for_a_vote_that_is_over(api: Client) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from tests.command import on_table, ringside
 from tests.confirmations import ADA, MailingService, mailing
 from tests.erasing import EXPORT
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, POST_COMMENT, SUSPEND, UPDATE_BOARD, UPDATE_PROFILE, mutation
+from tests.season import EventEditor, submit
 from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, signed_in
 from tests.voting import add_contenders, editor
 
@@ -280,6 +282,35 @@ async def test_who_was_a_guest_in_time_and_gave_an_address_later_has_joined_late
     await guest.ask(ADD, input={"request": code["request"], "code": code["code"]})
     assert await guest.code(DRAW_MATCHUP) == "NOT_ALLOWED"
     assert (await guest.ask("{ viewer { joinedAt } }"))["joinedAt"] > board["membersSince"]
+
+
+async def test_a_former_guest_stands_after_who_joined_before_they_did_in_any_order_of_scoring(
+    mail: MailingService,
+) -> None:
+    """Among equals. A prediction that they submit again is of when they have joined."""
+    mail.client.services.policy = replace(mail.client.services.policy, guests=frozenset({"predictions"}))
+    editor, bob = EventEditor(mail.client), await a_guest(mail, "Bob")
+    first, again, later = [await editor.card(10) for _ in range(3)]
+    for event, [match] in (first, again):
+        await submit(bob, event, [(match, 0)])
+    mail.clock.now += timedelta(minutes=30)
+    ann = with_token(mail, await signed_in(mail, "ann@example.org"))
+    await ann.ask(UPDATE_PROFILE, input={"name": "Ann"})
+    mail.clock.now += timedelta(minutes=30)
+    code = await asked(mail, ADA, bob)
+    await bob.ask(ADD, input={"request": code["request"], "code": code["code"]})
+    for member, predicted in ((ann, (first, again, later)), (bob, (again, later))):
+        for event, [match] in predicted:
+            await submit(member, event, [(match, 0)])
+    for event, [match] in (first, again, later):
+        await editor.lock(event)
+        await editor.result(match, 0)
+    for order in ((again,), (first, later), (later, first)):
+        for event, _ in order:
+            await editor.score(event)
+        assert [row["user"]["name"] for row in (await editor.standings())["nodes"]] == ["Ann", "Bob"]
+        for event, _ in order:
+            await editor.unscore(event)
 
 
 async def test_a_guest_s_first_comment_brings_back_no_name_that_they_have_changed(mail: MailingService) -> None:

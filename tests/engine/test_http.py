@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -21,14 +22,18 @@ from structlog.testing import capture_logs
 from datastore.dynamo import Table, metered
 from datastore.dynamo.budgets import HELD_UNITS
 from datastore.values.ids import Ids
+from resolvers.people.confirmations import Link, Purpose
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
+from resolvers.whole.exporting import PURPOSE
 from server.execution.documents import Turns, hash_of
 from server.execution.limits import MOST_VALUES, count_values
 from server.http import pipeline
+from server.mail.message import Unsubscription
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.command import ROOT
+from tests.intercepted import intercepted
 from tests.npm import FOLDER, node_with
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, POST_COMMENT, RECORD_QUIZ
 from tests.query_bombs import QUERY_BOMBS
@@ -397,6 +402,26 @@ async def test_only_trusted_documents_run_when_there_is_a_manifest(
         [refused] = (await persisted(visitor, hash_of(unknown), unknown))["errors"]
         assert refused["extensions"] == {"code": "BAD_USER_INPUT"}
         assert "manifest" in refused["message"]
+
+
+async def test_a_page_waits_for_the_table_as_long_as_a_request_may(one_client: Client) -> None:
+    """A table that never answers is waited for as long as RINGSIDE_REQUEST_TIMEOUT says; then the page says so."""
+
+    async def never(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    async with serving(one_client.settings.model_copy(update={"request_timeout": 0.2})) as visitor:
+        seal, now = visitor.services.seal, utc_now()
+        link = Link(Purpose.SUBSCRIPTION, "ada@example.org", "", now.date(), ("list", ""), now + timedelta(hours=1))
+        pages = {
+            "/member-export": seal.sign_text(PURPOSE, b"job"),
+            "/unsubscribe": Unsubscription("ada", "list").token(seal),
+            "/confirm": link.token(seal),
+        }
+        with intercepted(visitor.services.table, ("get_item", "batch_get_item", "query"), never):
+            for path, token in pages.items():
+                answer = await asyncio.wait_for(visitor.http.get(path, params={"token": token}), 8)
+                assert answer.status_code == 503, path
 
 
 @pytest.mark.parametrize(("words", "uses"), [(57_000, 1), (4_000, 1), (1_000, 40)])

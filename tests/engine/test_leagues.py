@@ -24,7 +24,7 @@ from datastore.pickem.leagues import (
     Membership,
     read_whole_league,
 )
-from resolvers.pickem.rules import PER_ADDRESS, PER_MEMBER
+from resolvers.pickem.leagues import PER_ADDRESS, PER_MEMBER
 from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id, parse_node_key

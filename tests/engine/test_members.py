@@ -257,15 +257,16 @@ async def test_an_admin_no_more_gives_no_roles_where_that_is_not_known_yet(clien
 
 
 async def test_roles_are_given_in_a_session_of_the_service_alone(client: Client) -> None:
-    """What else an admin may hold can leak, or works on another page: it gives nobody a role for good."""
+    """What else an admin may hold can leak, or works on another page, where they are told of no role that they lack."""
     me, services = (await client.member("eve").ask(ME))["id"], client.services
     root = await in_session(client, "root", Role.ADMIN)
     user = parse_node_key("User", (await root.ask(ME))["id"])
     elsewhere, token = new_session(user, "EMAIL", "https://fans.example", services.clock())
     await begin_session(services.table, services.unit(), None, elsewhere)
-    services.policy = replace(services.policy, role_origins=frozenset({"https://fans.example"}))
     page = Client(client.served, client.settings, token)
     page.http.headers["origin"] = "https://fans.example"
+    assert (await page.ask(ME))["roles"] == ["member"]
+    services.policy = replace(services.policy, role_origins=frozenset({"https://fans.example"}))
     assert (await page.ask(ME))["roles"] == ["member", "admin"]
     key = await machine_of(root, Role.ADMIN)
     for admin, code in (

@@ -142,7 +142,8 @@ async def test_known_members_keep_their_ids(one_table: Table, legacy: LegacySour
     """Found in the operator's file, then by the address of a profile; without new members, other rows are rejected."""
     now = utc_now()
     await one_table.write(PROFILE.put(Profile("ada", "Ada", now, email="Reader1@example.org")))
-    users = {"reader0@example.org": "zoe"}
+    await one_table.write(PROFILE.put(Profile("zoe", "Zoe", now)))
+    users = {"reader0@example.org": node_id("User", "zoe")}
     summary = await migrate(one_table, legacy, tmp_path / "report.csv", users=users, create_members=False)
     assert len(await read_subscriptions(one_table, "ada")) == 2
     assert len(await read_subscriptions(one_table, "zoe")) == 2

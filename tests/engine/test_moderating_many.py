@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from datastore.changes.occurrences import OCCURRENCE, Kind
+from datastore.comments.pages import read_comments
 from resolvers.requests.context import Role
-from resolvers.values.node_ids import node_id
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import find_suspects
 from tests.client import Client
 from tests.comments import post
-from tests.intercepted import Send, intercepted
+from tests.intercepted import Send, beforehand, intercepted
 from tests.queries import (
     COMMENT_STATISTICS,
     DELETE_COMMENT,
@@ -107,6 +108,22 @@ async def test_a_receipt_shows_a_former_moderator_no_hidden_comment(client: Clie
     for mod, shown in ((moderator(client), ids), (client.member("mod"), [])):
         answer = await mod.ask(MODERATE_COMMENTS, input=given)
         assert ([comment["id"] for comment in answer["comments"]], answer["refused"]) == (shown, [])
+
+
+async def test_a_comment_that_is_moved_between_two_reads_is_not_gone(one_client: Client) -> None:
+    """Of many comments each is read in three places, and a batch may end between those of one."""
+    (id_,) = await comments_of_products(one_client, 1)
+    await decide(one_client, [id_])
+    product, _, ulid = parse_node_key("Comment", id_).rpartition("#")
+    keys = [*((product, f"none{number}") for number in range(33)), (product, ulid)]
+
+    async def publish() -> None:
+        await decide(one_client, [id_], "PUBLISHED")
+
+    with beforehand(one_client.services.table, publish, "batch_get_item", about=f"HELD#{ulid}"):
+        *_, found = await read_comments(one_client.services.table, keys)
+    assert found is not None
+    assert found.ulid == ulid
 
 
 async def comments_of_products(client: Client, count: int) -> list[str]:

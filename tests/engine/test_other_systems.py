@@ -44,8 +44,9 @@ from tests.queries import MARK_HELPFUL
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
-  id body createdAt removed language author { id name } replyCount
-  replies { nodes { body createdAt editedAt author { id name } inReplyTo { body } } } } } }"""
+  id body rating createdAt removed language author { id name } replyCount
+  replies { nodes { body rating createdAt editedAt author { id name } inReplyTo { body } } } } } }"""
+STATISTICS = "query ($product: ID!) { commentStatistics(product: $product) { average } }"
 CLAIM = """mutation { claimComments(input: {}) { ... on CommentsClaimed { job { id } } ... on Refused { code } } }"""
 
 HELPFUL = "query ($id: ID!) { comment(id: $id) { helpful viewerFoundHelpful } }"
@@ -119,10 +120,13 @@ async def test_a_page_without_an_address_or_with_a_broken_one_is_no_other_page(
     """Its comments are skipped and named, unless the template asks for what the other system calls the page."""
     links = {"none": "", "broken": "http://[example/", "good": "https://example.com/good"}
     file = disqus_file(tmp_path / "disqus.xml", links, {name: name for name in links})
+    long = disqus_file(tmp_path / "long.xml", {"long": "https://example.com/" + "%E7%8C%AB" * 15}, {"long": "long"})
     imported = await bring(one_client, "disqus", file)
     assert [problem.message for problem in imported.problems] == ["The file has no address of its page."] * 2
     assert [each["body"] for each in await page(one_client, "/good")] == ["good"]
     assert await page(one_client, "/") == []
+    (too_long,) = (await bring(one_client, "disqus", long)).problems
+    assert too_long.message == "--product makes more than 128 characters of its page: {id} is shorter."
     assert (await bring(one_client, "disqus", file, "shop-{id}")).added == 2
     assert [each["body"] for each in await page(one_client, "shop-page-broken")] == ["broken"]
 
@@ -165,13 +169,15 @@ async def test_a_question_that_a_grown_file_has_at_last_does_not_bring_its_answe
 
 
 async def test_wordpress_is_imported(one_client: Client) -> None:
-    """What waits there waits here; pingbacks and spam stay behind."""
+    """What waits there waits here; pingbacks and spam stay behind. A review has its stars, an answer to it none."""
     imported = await bring(one_client, "wordpress", "wordpress.xml", "post-{id}")
     assert (imported.added, imported.problems) == (3, [])
     (first,) = await page(one_client, "post-1")
     assert first["body"] == "First line.\nSecond line with stress."
     assert first["createdAt"] == "2019-01-02T10:00:00.000Z"
     assert [reply["body"] for reply in first["replies"]["nodes"]] == ["Welcome, Ann."]
+    assert (first["rating"], first["replies"]["nodes"][0]["rating"]) == (5, None)
+    assert (await one_client.ask(STATISTICS, product="post-1"))["average"] == 5
     assert await find_suspects(one_client.services, "comments") == []
 
 

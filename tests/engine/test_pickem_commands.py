@@ -11,7 +11,7 @@ from datastore.dynamo import Table
 from datastore.journal.webhooks import add_webhook
 from datastore.pickem.events import Event, create_event
 from resolvers.pickem.rules import MOST_MATCHES
-from resolvers.pickem.season_files import SeasonStore, read_cards, season_document, season_rows
+from resolvers.pickem.season_files import SeasonStore, read_season_events, season_document, season_rows
 from resolvers.requests.context import Services, utc_now
 from resolvers.transfer.loop import OnProblem, import_records
 from resolvers.values.node_ids import node_id
@@ -93,7 +93,7 @@ async def test_the_longest_card_is_imported_where_ten_webhooks_want_to_know(one_
     long = {"name": "Long", "season": "2096", "startsAt": "2096-11-01T20:00:00Z", "matches": [match] * MOST_MATCHES}
     rows = season_rows({"events": [long]})
     assert (await import_records(rows, SeasonStore(services), OnProblem.REFUSE)).added == 1
-    [card] = await read_cards(table, None)
+    [card] = await read_season_events(table, None)
     assert len(card.matches) == MOST_MATCHES
     match_id = node_id("Match", f"{card.event.id}:{card.event.card[0]}")
     await submit(one_client.member("ada"), node_id("Event", card.event.id), [(match_id, 0)])
@@ -117,7 +117,7 @@ async def test_of_two_imports_of_a_season_at_once_one_may_be_killed(one_client: 
         with killed_at(services.table, write):
             await asyncio.gather(run(), run(), return_exceptions=True)
     await asyncio.gather(run(), run())
-    assert [len(card.matches) for card in await read_cards(services.table, None)] == [1, 2, 3, 4]
+    assert [len(card.matches) for card in await read_season_events(services.table, None)] == [1, 2, 3, 4]
     assert await run() == 0
 
 
@@ -168,14 +168,14 @@ async def test_an_export_is_imported_with_the_states_of_its_events(
         await editor.result(match, 1)
     await editor.score(event)
     file, twin = tmp_path / "season.json", f"{settings.table}-twin"
-    document = season_document(await read_cards(one_client.services.table, None))
+    document = season_document(await read_season_events(one_client.services.table, None))
     file.write_bytes(orjson.dumps(document))
     variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_SECRETS": "s" * 48}
     async with create_table(twin, default_engine.url) as table:
         imported = ringside("import", "events", str(file), **variables, RINGSIDE_TABLE=twin)
         assert "4 events were created, 0 existed already" in imported.stdout, imported.stderr
         services = Services(table, settings.seal())
-        again = season_document(await read_cards(table, None))
+        again = season_document(await read_season_events(table, None))
         assert [event["state"] for event in again["events"]] == ["UPCOMING", "CANCELLED", "LOCKED", "LOCKED"]
         assert again["events"] == [*document["events"][:3], {**document["events"][3], "state": "LOCKED"}]
         assert await breaches_in(services) == []
@@ -211,7 +211,7 @@ async def test_an_export_has_events_and_results_that_no_index_shows_yet(
         await editor.lock(later)
         await editor.result(match, 1)
         await editor.event("Sooner", starts=in_hours(20))
-        cards = await read_cards(client.services.table, "2026")
+        cards = await read_season_events(client.services.table, "2026")
     assert [card.event.name for card in cards] == ["Sooner", "Later"]
     [result] = cards[1].event.results.values()
     assert result.winner == 1

@@ -84,6 +84,7 @@ async def test_an_event_has_another_revision_after_each_change_of_its_card(edito
     assert seen > event["revision"]
     reordered = await editor.ask(REORDER, input={**order, "revision": seen})
     assert reordered["event"]["revision"] > seen
+    assert await editor.ask(REORDER, input=order) == reordered, "the order that it has is no change"
 
 
 async def test_a_match_has_a_revision_of_its_own_that_its_result_changes_too(editor: Client) -> None:

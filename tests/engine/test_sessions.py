@@ -170,7 +170,10 @@ async def test_two_tabs_that_sign_in_and_out_have_one_cookie(mail: MailingServic
 
 
 async def test_a_cookie_counts_on_the_service_s_own_pages_alone(mail: MailingService) -> None:
-    """A listed origin that sends it along is a visitor; so is a request that another site's page causes."""
+    """A listed origin that sends it along is a visitor; so is a request that another site's page causes.
+
+    Of several Host headers the first counts, as everywhere.
+    """
     page = on_page(mail.client)
     await signed_in(mail, ADA, page)
     for headers in ({"origin": SHOP}, {"origin": "null"}, {"origin": ""}):
@@ -180,6 +183,9 @@ async def test_a_cookie_counts_on_the_service_s_own_pages_alone(mail: MailingSer
     for site, is_ada in (("cross-site", False), ("same-site", False), ("same-origin", True), ("none", True)):
         page.http.headers["sec-fetch-site"] = site
         assert (await page.ask(VIEWER) is not None) is is_ada, site
+    cookie = "; ".join(f"{each.name}={each.value}" for each in page.http.cookies.jar)
+    twice = [("cookie", cookie), ("origin", "https://ringside.test"), ("host", "ringside.test"), ("host", "other.test")]
+    assert (await page.http.post("/graphql", json={"query": VIEWER}, headers=twice)).json()["data"]["viewer"]
 
 
 async def test_no_session_begins_by_one_that_was_ended(mail: MailingService) -> None:

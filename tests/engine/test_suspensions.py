@@ -182,8 +182,8 @@ async def test_who_cannot_be_suspended(client: Client) -> None:
     assert await mia.code(SUSPEND, input={"user": node_id("User", "nobody"), "reason": "x"}) == "NOT_FOUND"
     assert await mia.code(SUSPEND, input={"user": node_id("Board", "main"), "reason": "x"}) == "INVALID_INPUT"
     assert await mia.code(REINSTATE, input={"user": ADA}) == "CONFLICT"
-    for wrong in ({"reason": " "}, {"reason": "x" * 501}, {"reason": "a\u202eb"}):
-        assert await mia.code(SUSPEND, input={"user": ADA, **wrong}) == "INVALID_INPUT"
+    for reason in (" ", "x" * 501, "a\u202eb", "\u200b", "a" + "\u0301" * 499):
+        assert await mia.code(SUSPEND, input={"user": ADA, "reason": reason}) == "INVALID_INPUT"
     for end in (utc_now() - timedelta(minutes=1), utc_now() + timedelta(days=5000)):
         assert await mia.code(SUSPEND, input={"user": ADA, "reason": "x", "until": iso(end)}) == "INVALID_INPUT"
     assert await client.member("bob").code(SUSPEND, input={"user": ADA, "reason": "x"}) == "NOT_ALLOWED"

@@ -3,10 +3,12 @@
 import asyncio
 from datetime import timedelta
 
-from datastore.dynamo import Table
+import pytest
+
+from datastore.dynamo import DeadlineExceeded, Table, deadline
 from datastore.journal.usage import OperationFigures
 from resolvers.journal.usage import UsageReports
-from resolvers.requests.context import Role, utc_now
+from resolvers.requests.context import Role, Services, utc_now
 from server.auth.tokens import mint
 from server.settings import Settings
 from tests.client import Client, serving
@@ -96,6 +98,23 @@ async def test_a_report_that_is_repeated_changes_nothing(one_client: Client) -> 
         {"name": "Vote", "requests": 3, "refusals": 1, "units": 8.0, "dollars": 0.000003}
     ]
     assert (await today(one_client))["votes"] == 5
+
+
+async def test_what_could_not_be_reported_is_reported_later_also_after_its_hour_and_day(one_client: Client) -> None:
+    now, day = utc_now(), timedelta(days=1)
+    clock = iter([now - day, now])
+    services = Services(one_client.services.table, one_client.services.seal, clock=lambda: next(clock))
+    figures = iter([{"Vote": OperationFigures(2, 1, 3.0, 4.5)}, {"Vote": OperationFigures(1, 0, 0.5, 0.0)}])
+    reports = UsageReports(services, lambda: next(figures))
+    services.activity["votes"] += 5
+    with deadline(0.0), pytest.raises(DeadlineExceeded):
+        await reports.report()
+    services.activity["votes"] += 1
+    await reports.report()
+    times = {"from": (now - day - WINDOW).isoformat(), "to": (now + WINDOW).isoformat()}
+    shown = await admin(one_client).ask(OPERATIONS, **times)
+    assert [one["requests"] for one in shown if one["name"] == "Vote"] == [3]
+    assert (await today(one_client))["votes"] == 6
 
 
 async def test_too_long_a_time_is_refused_before_anything_is_read(one_client: Client) -> None:

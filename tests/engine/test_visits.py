@@ -24,7 +24,7 @@ from datastore.changes.unit_of_work import VISITOR_PREFIX
 from datastore.dynamo import Table
 from datastore.values.seal import Forged, Seal
 from resolvers.requests.context import utc_now
-from resolvers.voting.ballots import VALID_DAYS, open_visit, sign_visit
+from resolvers.voting.visits import VALID_DAYS, open_visit, sign_visit
 from server.auth.cookies import COOKIE
 from server.settings import Settings
 from tests.attack.serving import Served, serving_on_a_socket

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from datastore.dynamo import Table, open_table
+from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary.lists import lists_by_name
+from resolvers.requests.context import utc_now
+from resolvers.values.node_ids import node_id
 from tests.command import on_table, ringside
 from tests.engines import RunningEngine
 from tests.legacy_sample import Sample
@@ -85,9 +88,9 @@ async def test_a_file_that_is_not_csv_is_refused(
 async def test_the_old_layout_is_migrated_and_mailed(
     one_table: Table, default_engine: RunningEngine, variables: dict[str, str], tmp_path: Path
 ) -> None:
-    """A dry run, a real one, a repetition; then the day's emails go to the log, once."""
+    """A dry run, one that is told of members who are none, a real one, a repetition; the day's emails are sent once."""
     names = [f"{one_table.name}-subscribers", f"{one_table.name}-words"]
-    words, report = tmp_path / "words.csv", tmp_path / "report.csv"
+    words, report, users = tmp_path / "words.csv", tmp_path / "report.csv", tmp_path / "users.csv"
     arguments = ("migrate", "legacy", "--subscriptions", names[0], "--past-words", names[1], "--words", str(words))
     async with (
         open_table(names[0], url=default_engine.url) as subscriptions,
@@ -99,6 +102,15 @@ async def test_the_old_layout_is_migrated_and_mailed(
         assert "Traceback" not in refused.stderr
         dry = await asyncio.to_thread(ringside, *arguments, "--report", str(report), "--dry-run", **variables)
         assert (dry.returncode, "Nothing was written" in dry.stdout) == (0, True)
+        await one_table.write(PROFILE.put(Profile("zoe", "Zoe", utc_now())))
+        ids = ("reader0", node_id("User", "zoe")), ("reader1", node_id("User", "ada")), ("reader2", "zoe")
+        users.write_text("\n".join(["email,user", *(f"{name}@example.org,{user}" for name, user in ids)]))
+        named = (*arguments, "--report", str(report), "--dry-run", "--users", str(users))
+        unknown = await asyncio.to_thread(ringside, *named, **variables)
+        assert (unknown.returncode, "16 written, 0 existed already" in unknown.stdout) == (1, True), unknown.stdout
+        rows = report.read_text().splitlines()[1:]
+        assert sorted(row.split(",")[2] for row in rows) == ["reader1@example.org"] * 2 + ["reader2@example.org"] * 2
+        assert all("gives this address to nobody's id" in row for row in rows)
         for written in (20, 0):
             done = await asyncio.to_thread(ringside, *arguments, "--report", str(report), **variables)
             assert done.returncode == 0, done.stderr

@@ -206,7 +206,7 @@ def test_every_record_is_told_once(actions: list[Action]) -> None:
 @given(actions=ACTIONS)
 def test_beyond_its_bound_a_text_repeats_nothing(actions: list[Action]) -> None:
     """A text that can name two positions: what it cannot name counts as told. A listener that stays misses nothing."""
-    with patch.object(feed, "MAX_NAMED", 2):
+    with patch.object(feed, "MOST_NAMED", 2):
         world = play(actions)
     assert len(set(world.told)) == len(world.told)
     assert {*world.told} <= {*world.committed}

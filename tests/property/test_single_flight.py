@@ -188,7 +188,7 @@ async def test_work_is_charged_to_the_request_that_began_it() -> None:
 
 
 async def test_an_error_that_nobody_waited_for_is_reported() -> None:
-    """By the event loop, as that of any task; one that somebody waited for is theirs alone."""
+    """By the event loop, as that of any task; one that somebody waited for is theirs alone, also if they gave up."""
     flights: SingleFlight[str, None] = SingleFlight(shared_context)
     reported: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
@@ -198,6 +198,7 @@ async def test_an_error_that_nobody_waited_for_is_reported() -> None:
         raise Failed(0)
 
     flights.begin("unheard", work)
+    flights.run("given up", work).cancel()
     with pytest.raises(Failed):
         await flights.run("heard", work)
     await turns(2)

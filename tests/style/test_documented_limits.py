@@ -7,20 +7,22 @@ import pytest
 from graphql import GraphQLObjectType
 
 from datastore.changes import occurrences, unit_of_work
+from datastore.comments import helpful
 from datastore.dynamo import LARGEST_PAGE, parse_rate
 from datastore.people import identities
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
+from datastore.voting import editing, pair_walk
 from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
 from resolvers.members import sessions
 from resolvers.people import confirmations
-from resolvers.pickem import rules
+from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem import rules as card_rules
 from resolvers.requests.context import CHANGE_RATE
 from resolvers.vocabulary import quizzes, subscriptions, texts
-from resolvers.voting import boards, continuing
+from resolvers.voting import ballots, boards, continuing
 from resolvers.whole import exporting, importing, trials
 from schema import schema
 from schema.framework.declarations import COMPLEXITY, READ, declared_of
@@ -52,6 +54,7 @@ FIGURES = {
     "fields of the same name": [LIMITS.same_name],
     "complexity: each field counted once per object it is read from": [LIMITS.complexity],
     "objects on a page": [LARGEST_PAGE],
+    "comments of a product that `order: HELPFUL` ranks": [helpful.MOST_RANKED],
     "objects that an operation names in lists: `nodes(ids:)`, `commentStatisticsOf(products:)`": [LIMITS.named],
     "strings, brackets and commas in a request's JSON": [MAX_JSON_PARTS],
     "values in the variables": [LIMITS.values],
@@ -60,7 +63,10 @@ FIGURES = {
     "frames of one message on a WebSocket, which all come within `RINGSIDE_BODY_TIMEOUT`": [protocol.MOST_FRAMES],
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
-    "league codes tried, per member; per address": [rules.PER_MEMBER.limit, rules.PER_ADDRESS.limit],
+    "league codes tried, per member; per address": [
+        league_resolvers.PER_MEMBER.limit,
+        league_resolvers.PER_ADDRESS.limit,
+    ],
     "sign-ins at the provider per address and process": [parse_rate(sign_in.PER_ADDRESS).limit],
     "quizzes that one member starts, per process": [parse_rate(quizzes.START_RATE).limit],
     "comments per guest and process, whatever that setting says: posting and editing each": [
@@ -110,6 +116,8 @@ FIGURES = {
         texts.LONGEST_NAME,
     ],
     "letters of a contender's name; of its description": [boards.LONGEST_NAME, boards.LONGEST_DESCRIPTION],
+    "for the pairs that a voter has passed while contenders were retired: restorations since their last draw; votes in "
+    "their cycle; bytes": [editing._MAX_LATEST_RESTORED, ballots._MOST_VOTES, pair_walk.MAX_MISSED_BYTES],
     "matches of an event; teams of a match; members of a team": [
         card_rules.MOST_MATCHES,
         card_rules.MOST_TEAMS,

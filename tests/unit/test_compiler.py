@@ -230,12 +230,16 @@ async def test_an_operation_that_cannot_be_compiled_is_left_to_graphql_core(text
     assert operation.compiled.prepare({}, suggestions=True) == Fallback(reason)
 
 
+async def at_once() -> None:
+    """Take no turn."""
+
+
 async def test_an_operation_left_to_graphql_core_is_answered_and_counted() -> None:
     """The count has the reason."""
     counted: list[str] = []
     operation = second_use(Documents(SCHEMA._schema), GraphQLRequest('{ __type(name: "Query") { name } }'))
     ctx: Any = types.SimpleNamespace(address="", notes={}, event_id=None)
-    answer = await run(operation, {}, ctx, Turns(), suggestions=True, fell_back=counted.append)
+    answer = await run(operation, {}, ctx, Turns(), suggestions=True, begin=at_once, fell_back=counted.append)
     assert answer.data == {"__type": {"name": "Query"}}
     assert counted == ["introspection"]
 
@@ -308,7 +312,7 @@ async def test_a_document_is_compiled_at_its_second_use() -> None:
     ctx: Any = types.SimpleNamespace(services=CONTEXT.services, address="", notes={}, event_id=None)
     for plan_count in (0, 1, 1):
         operation = documents.operation(request, introspection=True)
-        answer = await run(operation, {}, ctx, Turns(), suggestions=True, fell_back=reasons.append)
+        answer = await run(operation, {}, ctx, Turns(), suggestions=True, begin=at_once, fell_back=reasons.append)
         assert to_dicts(answer.data) == {"comments": [{"number": 0}, {"number": 1}]}
         assert len(operation.compiled.plans) == plan_count
     assert reasons == ["first use"]
@@ -332,7 +336,9 @@ async def test_each_choice_of_variables_is_compiled_in_a_turn() -> None:
     documents.operation(request, introspection=True)
     for a, b, plan_count, turn_count in ((False, True, 1, 1), (True, False, 2, 2), (False, False, 2, 2)):
         operation = documents.operation(request, introspection=True)
-        answer = await run(operation, {"a": a, "b": b}, ctx, turns, suggestions=True, fell_back=reasons.append)
+        answer = await run(
+            operation, {"a": a, "b": b}, ctx, turns, suggestions=True, begin=at_once, fell_back=reasons.append
+        )
         page = [{"number": 0}]
         assert to_dicts(answer.data) == {**({} if a else {"x": page}), **({} if b else {"y": page})}
         assert (len(operation.compiled.plans), len(taken)) == (plan_count, turn_count)

@@ -14,7 +14,7 @@ import pytest
 from datastore.dynamo import EngineUnavailable
 from datastore.values.ids import CLOCK_SKEW, Ids
 from resolvers.live import feed as arrivals
-from resolvers.live.feed import MAX_NAMED, Arrival, Feed, ResumePoint, Source
+from resolvers.live.feed import MOST_NAMED, Arrival, Feed, ResumePoint, Source
 from resolvers.live.topics import Live
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -129,7 +129,7 @@ async def test_a_returning_listener_gets_what_it_missed(shelf: Shelf) -> None:
 
 async def test_a_slow_listener_continues_from_the_table(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has dropped what it has not read yet: it misses nothing all the same."""
-    monkeypatch.setattr(arrivals, "MAX_LOGGED", 4)
+    monkeypatch.setattr(arrivals, "MOST_LOGGED", 4)
     topic: Feed[str] = Feed(shelf.source)
     slow, quick = (
         topic.listen(ResumePoint(shelf.id()), resumed=False),
@@ -266,14 +266,14 @@ async def test_a_returning_listener_waits_for_what_is_not_settled(shelf: Shelf) 
 def test_a_text_is_bounded_and_says_what_was_told(shelf: Shelf) -> None:
     """Among more than it can name, the oldest count as settled."""
     start = shelf.id()
-    point, positions = ResumePoint(start), [shelf.id() for _ in range(3 * MAX_NAMED)]
+    point, positions = ResumePoint(start), [shelf.id() for _ in range(3 * MOST_NAMED)]
     for position in positions[1::2]:
         point.add(position, start)
     again, between = ResumePoint.parse(point.text), positions[::2]
     assert len(point.text) <= 1_400
     assert all(again.includes(position) for position in positions[1::2])
-    assert [again.includes(position) for position in between[-MAX_NAMED:]] == [False] * MAX_NAMED
-    assert all(again.includes(position) for position in between[:-MAX_NAMED])
+    assert [again.includes(position) for position in between[-MOST_NAMED:]] == [False] * MOST_NAMED
+    assert all(again.includes(position) for position in between[:-MOST_NAMED])
     assert ResumePoint.parse(again.text) == again
 
 

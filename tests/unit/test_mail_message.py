@@ -29,7 +29,7 @@ from tests.examples import examples
 from tests.mail_server import body_of
 
 SEAL = Seal(["a secret that is long enough to be one"])
-TEMPLATE = EmailTemplate("Words <words@example.org>", "https://api.example.org/", SEAL)
+TEMPLATE = EmailTemplate("Words <words@example.org>", "https://api.example.org", SEAL)
 ON = date(2026, 11, 20)
 HEADERS = {
     "From", "To", "Subject", "Date", "Message-ID", "List-Unsubscribe", "List-Unsubscribe-Post", "Auto-Submitted",

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.telemetry import Metrics, Outcome, shared_metrics
-from server.telemetry.metrics import FOLDER, MAX_NAMES, USES
+from server.telemetry.metrics import FOLDER_VARIABLE, MAX_NAMES, USES
 
 
 def samples(text: bytes) -> dict[tuple[str, ...], float]:
@@ -185,17 +185,17 @@ def test_workers_answer_for_each_other_and_the_killed_are_in_flight_no_more() ->
     assert found["ringside_capacity_units_total", "kind=read", "operation=Leaderboard"] == 3
     assert found["ringside_requests_in_flight",] == 1
     assert not folder.exists()
-    assert FOLDER not in os.environ
+    assert FOLDER_VARIABLE not in os.environ
 
 
 def test_a_folder_of_the_operators_is_emptied_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Yesterday's figures would be added to today's."""
     folder = tmp_path / "figures"
-    monkeypatch.setenv(FOLDER, str(folder))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
     for _ in range(2):
         with shared_metrics() as found:
             assert found == folder
             assert list(folder.iterdir()) == []
             (folder / "counter_1.db").touch()
     assert folder.exists()
-    assert os.environ[FOLDER] == str(folder)
+    assert os.environ[FOLDER_VARIABLE] == str(folder)

@@ -90,7 +90,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "MAIL_FROM": "Words <words@example.com>",
         "EMAIL_MINUTES": "15",
         "EMAIL_TEMPLATES": str(tmp_path),
-        "PUBLIC_URL": "https://api.example.com",
+        "PUBLIC_URL": "https://api.example.com/",
         "JOURNAL_DAYS": "30",
         "FRONT_PAGE": "on",
         "ERASED_DAYS": "60",
@@ -154,7 +154,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert settings.cors_origins == ("https://a.example", "http://b.example:3000")
     assert settings.log == Log(Level.DEBUG, Format.JSON)
     assert settings.introspection is Introspection.OFF
-    assert settings.emails_per_address == "7/day"
+    assert (settings.public_url, settings.emails_per_address) == ("https://api.example.com", "7/day")
     assert (settings.request_timeout, settings.max_body_bytes, settings.max_in_flight) == (2.5, 2048, 7)
     assert (settings.max_complexity, settings.max_document_tokens) == (5000, 1000)
     assert settings.document_cache_bytes == 2097152

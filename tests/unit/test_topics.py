@@ -9,7 +9,7 @@ import pytest
 
 from datastore.dynamo import EngineUnavailable
 from datastore.refusals import Overloaded
-from resolvers.live.topics import MAX_TOPICS, TOPICS_PER_ADDRESS, Live
+from resolvers.live.topics import MOST_TOPICS, TOPICS_PER_ADDRESS, Live
 from tests.waiting import until
 
 HERE = "192.0.2.1"
@@ -132,10 +132,10 @@ async def leave_all(listeners: Iterable[AsyncGenerator[Any]]) -> None:
 async def test_the_number_of_topics_is_bounded() -> None:
     """Each costs reads for as long as somebody listens."""
     live, listeners = Live(), list[AsyncGenerator[Any]]()
-    for first in range(0, MAX_TOPICS, TOPICS_PER_ADDRESS):
+    for first in range(0, MOST_TOPICS, TOPICS_PER_ADDRESS):
         listeners += opened_from(live, range(first, first + TOPICS_PER_ADDRESS), f"192.0.2.{first}")
     await hear_all(listeners)
-    for more in opened_from(live, range(MAX_TOPICS, MAX_TOPICS + 1), HERE):
+    for more in opened_from(live, range(MOST_TOPICS, MOST_TOPICS + 1), HERE):
         with pytest.raises(Overloaded):
             await anext(more)
     known = opened_from(live, range(1), HERE)
@@ -153,9 +153,9 @@ async def test_one_address_listens_to_a_share_of_the_topics() -> None:
     again = opened_from(live, enough, "2001:db8::2")
     await hear_all(again)
     await leave_all(opened)
-    elsewhere = opened_from(live, range(MAX_TOPICS - 1, MAX_TOPICS), HERE)
+    elsewhere = opened_from(live, range(MOST_TOPICS - 1, MOST_TOPICS), HERE)
     await hear_all(elsewhere)
-    for more in (TOPICS_PER_ADDRESS, MAX_TOPICS - 1):
+    for more in (TOPICS_PER_ADDRESS, MOST_TOPICS - 1):
         for refused in opened_from(live, range(more, more + 1), "2001:db8::3"):
             with pytest.raises(Overloaded) as overloaded:
                 await anext(refused)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import sys
 import zlib
 from collections import Counter, deque
 from collections.abc import Hashable, Sequence
@@ -70,9 +71,16 @@ class _Entry(asyncio.Future[Caller]):
 
 
 class CallQueue:
-    """The calls to one engine, or the large answers, that are under way, and those that wait."""
+    """Work that takes turns: calls to one engine, large answers, documents to be checked."""
 
-    def __init__(self, most: int, *, most_of_request: int, most_waiting: int, most_waiting_of_client: int) -> None:
+    def __init__(
+        self,
+        most: int,
+        *,
+        most_of_request: int,
+        most_waiting: int = sys.maxsize,
+        most_waiting_of_client: int = sys.maxsize,
+    ) -> None:
         self._most = most
         self._most_of_request = most_of_request
         self.most_waiting = most_waiting

@@ -12,6 +12,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import orjson
 
+from datastore.comments.planner import RATINGS
 from datastore.comments.records import Status
 from datastore.people.identities import of_address
 from resolvers.comments.other_systems.markup import Element, text_of_html, xml_elements
@@ -147,8 +148,15 @@ def _wordpress_comment(comment: Element, link: str, post: str, site: str) -> Wri
         author=_author(f"user {user} of {site}" if user not in ("", "0") else "", name, email),
         parent=None if parent in ("", "0") else parent,
         held=_WORDPRESS_STATES.get(state),
+        rating=_wordpress_stars(comment),
         gone=state not in _WORDPRESS_STATES or comment.value("comment_type") not in ("", "comment", "review"),
     )
+
+
+def _wordpress_stars(comment: Element) -> int | None:
+    """What WooCommerce keeps of a review."""
+    kept = {one.value("meta_key"): one.value("meta_value") for one in comment.children if one.name == "commentmeta"}
+    return next((stars for stars in RATINGS if kept.get("rating") == f"{stars}"), None)
 
 
 # ── Remark42 ──

@@ -21,6 +21,7 @@ from resolvers.transfer.readers import Row
 
 NOBODY = Author("", "")
 FIELDS = ("url", "path", "id")
+TOO_LONG = f"--product makes more than {rules.LONGEST_PRODUCT} characters of its page: {{id}} is shorter."
 SHORTENED = f"Its text was cut after {rules.LONGEST_BODY:,} letters."
 
 
@@ -36,14 +37,17 @@ class Product:
             raise InvalidInput(f"--product is a text with {names}, such as {{path}}.") from None
 
     def of(self, thread: str, thread_id: str) -> str:
-        """InvalidInput if it needs an address and the page has none, or one that is broken."""
+        """InvalidInput if it needs an address and the page has none, or one that is broken, or if it is too long."""
         named = {"id": thread_id}
         with suppress(ValueError):
             named |= {"url": thread, "path": urlsplit(thread).path or "/"} if thread else {}
         try:
-            return self._template.format_map(named)
+            product = self._template.format_map(named)
         except KeyError:
             raise InvalidInput("The file has no address of its page.") from None
+        if len(product) > rules.LONGEST_PRODUCT:
+            raise InvalidInput(TOO_LONG)
+        return product
 
 
 class OtherSystemStore(CommentStore):
@@ -66,7 +70,7 @@ class OtherSystemStore(CommentStore):
             product=rules.validate_product(self._product.of(fields["thread"], fields["threadId"]), ("product",)),
             ulid=self._id(fields["id"], at),
             language=self._language,
-            rating=None,
+            rating=fields["rating"] if fields.get("inReplyTo") is None else None,
             body=rules.validate_body(body.replace("\x00", "")),
             author="",
             edited_at=None if fields["editedAt"] is None else datetime.fromisoformat(fields["editedAt"]),

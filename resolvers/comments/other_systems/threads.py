@@ -36,6 +36,7 @@ class Written:
     parent: str | None = None
     edited_at: datetime | None = None
     held: Status | None = None
+    rating: int | None = None
     gone: bool = False
     """Deleted, or spam: only its replies are wanted."""
 
@@ -107,6 +108,7 @@ def _stored(one: Written) -> dict[str, Any]:
         "author": None if one.author is None else [one.author.key, one.author.name, one.author.email],
         "editedAt": edited_at,
         "held": one.held,
+        "rating": one.rating,
     }
 
 

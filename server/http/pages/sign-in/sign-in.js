@@ -375,10 +375,19 @@ async function showAnew() {
 
 // ── what people do ──
 
+// Tabs with the elements ask anew who is signed in once what is kept for them changes.
+function tellTabs() {
+  const key = `ringside ${location.origin}/`;
+  try {
+    localStorage.setItem(key, JSON.stringify({ ...JSON.parse(localStorage.getItem(key)), at: Date.now() }));
+  } catch { /* blocked: they notice once somebody acts in them */ }
+}
+
 async function enter() {
   forget(KEPT);
   signedIn = await ask(Viewer);
   if (!signedIn) throw new Refused('noCookie');
+  tellTabs();
   // The service makes up a name for whom nobody has named.
   const isNamed = !/^Member [b-z]{4}$/.test(signedIn.name) || kept(UNNAMED, 'localStorage') === signedIn.id;
   if (isNamed || asked.again || signedIn.suspension) goOn();
@@ -437,6 +446,7 @@ async function download() {
 async function erase(contributions) {
   await change(EraseMember, { user: signedIn.id, contributions }, { then: `#erase-${contributions}` });
   await ask(SignOut, { input: {} }).catch(() => null); // its cookie shows a former member for some seconds otherwise
+  tellTabs();
   signedIn = null;
   showMethods();
   tell(say('deleted'));
@@ -536,6 +546,7 @@ function listen() {
 function signOut(input, text) {
   return working(async () => {
     await (input.everywhere ? change(SignOut, input) : ask(SignOut, { input }));
+    tellTabs();
     signedIn = null;
     showMethods();
     tell(say(text));
