@@ -4,7 +4,7 @@ import { h } from '../base/dom';
 import { Part, newKey, on, pause } from '../base/part';
 import * as service from '../service';
 import type { Doc, Refused } from '../service';
-import { ACTIVITY, ADMIN_VIEWER, ANSWER_FOR_SITE, type ActivityData, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
+import { ADMIN_VIEWER, ANSWER_FOR_SITE, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
 import { type Area, Hidden, firstClick } from './area';
 import { Boards } from './boards';
@@ -13,7 +13,8 @@ import { Events } from './events';
 import { Imports } from './imports';
 import { Journal } from './journal';
 import { Members } from './members';
-import { Pages, whole } from './pages';
+import { Overview } from './overview';
+import { Pages } from './pages';
 import { Rules } from './rules';
 import { ServiceState } from './service-state';
 import { Webhooks } from './webhooks';
@@ -26,8 +27,6 @@ type Comment = Queue['edges'][number]['node'];
 type Status = Comment['status'];
 
 const GROUNDS = ['SPAM', 'ABUSE', 'OFF_TOPIC', 'ILLEGAL', 'PERSONAL_DATA', 'FRAUD', 'OTHER'];
-const MEASURES = ['votes', 'comments', 'predictions', 'quizzes', 'newMembers'] as const;
-const DAYS = 30;
 const AT_ONCE = 100;
 const MOST_COUNTED = 1000;
 /** The oldest of several queues, as many as one decision may be about. `after` is up to where each was read, in JSON. */
@@ -44,12 +43,10 @@ const oldest = (queues: Queue[], after: (string | null)[]) => {
 };
 /** A key, by its place on a keyboard that is set to another script. */
 const keyOf = ({ key, code }: KeyboardEvent) => (/^[ -~]+$/.test(key) ? key : code.replace(/^(Key|Digit)/, '').toLowerCase());
-const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
 class Admin extends Part<AdminViewerData> {
   protected override ahead = 0; // the documents ask for no clock
   private viewer: AdminViewerData['viewer'] | undefined;
-  private days: Pages<ActivityData['activity'][number]>;
   private shown: Pages<Comment> | null = null;
   /** The id of the comment that the keys are about. If it is not among those that are shown, they are about none. */
   private current: string | null = null;
@@ -73,7 +70,6 @@ class Admin extends Part<AdminViewerData> {
 
   constructor(host: HTMLElement, translated: any) {
     super(host, service as any, translated, 'admin', english, css);
-    this.days = new Pages(this, 'day', () => service.ask(ACTIVITY, { from: dayBefore(DAYS - 1), to: dayBefore(0) }).then((data) => whole(data.activity)));
     this.until(on(window, 'hashchange', () => this.enter()));
     this.until(on(window, 'keydown', (event) => this.press(event)));
     this.until(on(window, 'focus', () => void this.lookForSession()));
@@ -223,6 +219,7 @@ class Admin extends Part<AdminViewerData> {
       location.hash = '#/imports';
     };
     return {
+      overview: new Overview(this),
       boards: new Boards(this, ({ slug, title }) => addMany('contenders', slug, title)),
       events: new Events(this),
       words: new Words(this, ({ id, name }) => addMany('words', id, name)),
@@ -239,7 +236,9 @@ class Admin extends Part<AdminViewerData> {
 
   private has = (role: string) => Boolean(this.viewer?.roles?.some((one) => one === role || one === 'admin'));
   private get areas() {
-    return [this.has('editor') && 'overview', this.has('moderator') && 'comments/held', this.has('moderator') && 'comments/latest', ...Object.keys(this.others)].filter(Boolean) as string[];
+    const comments = this.has('moderator') && ['comments/held', 'comments/latest'];
+    const first = [this.has('editor') && 'overview', comments].flat().filter(Boolean) as string[];
+    return [...new Set([...first, ...Object.keys(this.others)])];
   }
   private get place() {
     const asked = location.hash.slice(2);
@@ -259,9 +258,7 @@ class Admin extends Part<AdminViewerData> {
     const read = this.find('article:focus-within');
     this.shown = this.history = null;
     this.render();
-    if (place === 'overview') {
-      await this.days.open();
-    } else if (place && this.others[place]) {
+    if (place && this.others[place]) {
       await this.others[place].open();
     } else if (place) {
       this.chosen.clear();
@@ -489,48 +486,7 @@ class Admin extends Part<AdminViewerData> {
       return <div class="stack"><p>{this.t('onlyRoles')}</p>{this.viewer ? <p>{this.t('noRole', { name: this.viewer.name })}</p> : <div class="row">{this.signInButton()}{this.demoButtons()}</div>}</div>;
     }
     const other = this.others[this.place!];
-    return other ? other.view() : this.place === 'overview' ? this.overview() : this.comments();
-  }
-
-  private overview() {
-    const days = this.days.nodes;
-    return (
-      <div class="stack">
-        <h2>{this.t('overview')}</h2>
-        {!days ? this.days.waiting() : MEASURES.map((measure) => {
-          const most = Math.max(1, ...days.map((day) => day[measure]));
-          const label = this.t('total', { name: this.t(measure), n: days.reduce((sum, day) => sum + day[measure], 0) });
-          return (
-            <figure>
-              <figcaption>{label}</figcaption>
-              <svg viewBox={`0 0 ${DAYS} 10`} preserveAspectRatio="none" role="img" aria-label={label}>
-                {days.map((day, place) => <rect x={place} width=".8" y={10 - (10 * day[measure]) / most} height={(10 * day[measure]) / most} />)}
-              </svg>
-            </figure>
-          );
-        })}
-        {days && this.byDay(days)}
-      </div>
-    );
-  }
-
-  /** The figures that the plots show, for who cannot see these or wants to know one. */
-  private byDay(days: ActivityData['activity']) {
-    return (
-      <details>
-        <summary>{this.t('byDay')}</summary>
-        <div class="scroll" tabindex="0" role="region" aria-label={this.t('byDay')}>
-          <table>
-            <thead><tr>{['day', ...MEASURES].map((name) => <th scope="col">{this.t(name)}</th>)}</tr></thead>
-            <tbody>
-              {days.map((day) => (
-                <tr><th scope="row">{this.date(day.day, { dateStyle: 'medium', timeZone: 'UTC' })}</th>{MEASURES.map((measure) => <td>{this.number(day[measure])}</td>)}</tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      </details>
-    );
+    return other ? other.view() : this.comments();
   }
 
   private comments() {

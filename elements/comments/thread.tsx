@@ -99,7 +99,7 @@ function thread(part: Comments, comment: Comment) {
   const { id, author, replyCount, replies: { nodes, pageInfo } } = comment;
   const fresh = part.freshReplies.get(id)?.length ?? 0;
   /** Whom a reply answers, if that is another reply. */
-  const to = (reply: Reply) => nodes.map((one) => one.id === reply.inReplyToId && <span class="soft">{t('to', { name: one.author.name })}</span>);
+  const to = (reply: Reply) => nodes.map((one) => one.id === reply.inReplyToId && <span class="soft">{t('to', { name: one.author.name })} {one.author.isGuest && t('guest')}</span>);
   return [
     nodes.length > 0 && (
       <ol class="thread" key="thread" part="replies" aria-label={t('repliesTo', { name: author.name })}>

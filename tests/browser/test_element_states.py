@@ -1231,11 +1231,15 @@ async def test_the_chosen_list_stays_chosen_when_a_private_one_comes_or_goes(
 async def test_a_guest_s_name_is_marked_as_one(restartable: Restartable, browser: Browser) -> None:
     """Anybody may have chosen it."""
     given = {"product": "ringside-tee", "language": "en", "rating": 4, "body": "By a guest."}
-    await write_as_guest(restartable, **given)
+    above = await write_as_guest(restartable, **given)
+    for body in ("A reply.", "A reply to it."):
+        above = await write_as_guest(restartable, product="ringside-tee", language="en", body=body, inReplyTo=above)
     async with restartable.page(browser, '<ringside-comments product="ringside-tee"></ringside-comments>') as page:
+        reply = page.page.locator("ringside-comments article").filter(has_text="A reply to it.")
+        await expect(reply).to_contain_text("to Ann guest")
         written = page.page.locator("ringside-comments article").filter(has_text="By a guest.")
         await expect(written.get_by_text("guest", exact=True)).to_be_visible()
-        others = page.page.locator("ringside-comments article").filter(has_not_text="By a guest.")
+        others = page.page.locator("ringside-comments article").filter(has_not_text=re.compile(r"By a guest\.|A reply"))
         await expect(others.first).to_be_visible()
         await expect(others.get_by_text("guest", exact=True)).to_have_count(0)
 
