@@ -35,7 +35,7 @@ from datastore.vocabulary.words import WORD, Word
 from resolvers.requests.context import Services
 from server.engine import run_engine
 from server.mail.daily_run import DailyRun
-from server.mail.message import Email, EmailTemplate
+from server.mail.message import Email, Letterhead
 from server.mail.sending import Emails
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -106,8 +106,8 @@ async def run(url: str, path: Path) -> None:
     async with open_table("bench", url=url) as table:
         services = Services(table, SEAL)
         began = time.perf_counter()
-        template = EmailTemplate("words@example.org", "https://api.example.org", SEAL)
-        emails = Emails(services, template, FileTransport(path), AT_ONCE)
+        letterhead = Letterhead("words@example.org", "https://api.example.org", SEAL)
+        emails = Emails(services, letterhead, FileTransport(path), AT_ONCE)
         with metered() as spent:
             summary = await DailyRun(emails).run()
         print(

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from math import inf
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -36,7 +36,7 @@ from datastore.vocabulary.lists import WordList, deleted_lists, lists_by_name, r
 from datastore.vocabulary.words import Word
 from resolvers.requests.context import Services
 from resolvers.vocabulary.schedules import time_zone
-from server.mail.message import Section
+from server.mail.message import Email, EmailKind, Letterhead, Section, Unsubscription, message_id
 from server.mail.sending import Emails, SendingSummary
 
 # ── what is due ──
@@ -129,6 +129,31 @@ class SentMembers:
 
     def _hash(self, user: str) -> bytes:
         return self._services.seal.keyed_hash(_PURPOSE, user.encode(), size=_SIZE)
+
+
+# ── emails ──
+
+
+def email_of_words(letterhead: Letterhead, user: str, address: str, sections: Sequence[Section], on: date) -> Email:
+    """A member's email of a date; InvalidInput if the address is not valid."""
+    end_all = letterhead.link(Unsubscription(user))
+    words = [_shown(letterhead, user, section) for section in sections]
+    values = {"on": on, "words": words, "unsubscribe_all": end_all}
+    identifier = message_id(f"daily.{on:%Y%m%d}", letterhead.sender, user, on)
+    return letterhead.email(EmailKind.DAILY_WORD, values, address, identifier, end_all)
+
+
+def _shown(letterhead: Letterhead, user: str, section: Section) -> dict[str, Any]:
+    """What the templates show of a section."""
+    return {
+        "term": section.characters,
+        "language": section.language,
+        "reading": section.word.reading,
+        "definition": section.word.definition,
+        "example": section.word.example,
+        "list_name": section.list_name,
+        "unsubscribe": letterhead.link(Unsubscription(user, section.list, section.character_set)),
+    }
 
 
 # ── daily run ──
@@ -356,7 +381,7 @@ class DailyRun:
         await self._send_sections(user, addressee.profile.email, sections, on)
 
     async def _send_sections(self, user: str, address: str, sections: Sequence[Section], on: date) -> None:
-        email = self._emails.template.render(user, address, sections, on)
+        email = email_of_words(self._emails.letterhead, user, address, sections, on)
         record = subscription_store.Mail(user, on, expires=self._services.clock() + subscription_store.RECORD_LIFETIME)
         if await self._emails.send_once(subscription_store.DAILY_EMAILS, record, email):
             self.summary.sent += 1

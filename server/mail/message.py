@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from binascii import b2a_qp
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from email.header import Header
@@ -407,8 +407,8 @@ class Email:
 
 
 @dataclass(frozen=True, slots=True)
-class EmailTemplate:
-    """What all emails of a run have in common."""
+class Letterhead:
+    """What all emails have in common: from whom they come, where their links lead, and the templates."""
 
     sender: str
     public_url: str
@@ -418,46 +418,27 @@ class EmailTemplate:
     def link(self, unsubscription: Unsubscription) -> str:
         return unsubscription.link(self.seal, self.public_url)
 
-    def render(self, user: str, address: str, sections: Sequence[Section], on: date) -> Email:
-        """A member's email of a date; InvalidInput if the address is not valid."""
-        end_all = self.link(Unsubscription(user))
-        words = [self._word(user, section) for section in sections]
-        values = {"on": on, "words": words, "unsubscribe_all": end_all}
-        rendered = self.templates.render(EmailKind.DAILY_WORD, values)
-        identifier = message_id(f"daily.{on:%Y%m%d}", self.sender, user, on)
-        return compose(self.sender, address, rendered, identifier, end_all)
+    def email(
+        self, kind: EmailKind, values: Mapping[str, Any], address: str, identifier: str, one_click: str | None = None
+    ) -> Email:
+        """An email, to an ASCII form of the address if there is one; InvalidInput if the address is not valid.
 
-    def _word(self, user: str, section: Section) -> dict[str, Any]:
-        """What the templates show of a section."""
-        return {
-            "term": section.characters,
-            "language": section.language,
-            "reading": section.word.reading,
-            "definition": section.word.definition,
-            "example": section.word.example,
-            "list_name": section.list_name,
-            "unsubscribe": self.link(Unsubscription(user, section.list, section.character_set)),
+        `identifier` is the Message-ID: the same for every copy, so that mail programs recognise one. `one_click` is
+        the link that a mail program's button to unsubscribe posts to (RFC 8058).
+        """
+        rendered = self.templates.render(kind, values)
+        recipient = with_ascii_domain(validate_email_address(address))
+        headers = {
+            "From": self.sender,
+            "To": recipient,
+            "Subject": encode_header_text(rendered.subject),
+            "Date": format_datetime(datetime.now(UTC)),
+            "Message-ID": identifier,
+            "Auto-Submitted": "auto-generated",
         }
-
-
-def compose(sender: str, address: str, rendered: Rendered, identifier: str, one_click: str | None = None) -> Email:
-    """An email with these texts, to an ASCII form of the address if there is one; InvalidInput if it is not valid.
-
-    `identifier` is the Message-ID: the same for every copy, so that mail programs recognise one. `one_click` is the
-    link that a mail program's button to unsubscribe posts to (RFC 8058).
-    """
-    recipient = with_ascii_domain(validate_email_address(address))
-    headers = {
-        "From": sender,
-        "To": recipient,
-        "Subject": encode_header_text(rendered.subject),
-        "Date": format_datetime(datetime.now(UTC)),
-        "Message-ID": identifier,
-        "Auto-Submitted": "auto-generated",
-    }
-    if one_click is not None:
-        headers |= {"List-Unsubscribe": f"<{one_click}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
-    return Email(recipient, rendered.subject, rendered.text, serialize(headers, rendered.text, rendered.html))
+        if one_click is not None:
+            headers |= {"List-Unsubscribe": f"<{one_click}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+        return Email(recipient, rendered.subject, rendered.text, serialize(headers, rendered.text, rendered.html))
 
 
 def host_of(sender: str) -> str:

@@ -15,7 +15,7 @@ from resolvers.people import confirmations
 from resolvers.requests.context import Services
 from server.http.browser_pages import DemoEmails, shows_emails
 from server.mail import sending
-from server.mail.message import Email, EmailKind, EmailTemplate, EmailTemplates, compose, host_of, in_language
+from server.mail.message import Email, EmailKind, EmailTemplates, Letterhead, host_of, in_language
 from server.settings import Settings
 
 _KINDS = {
@@ -27,26 +27,26 @@ _KINDS = {
 def send_requested_emails(settings: Settings, services: Services) -> None:
     """Send them from now on: by the mail server or, in a demo without one, codes to its log and page."""
     templates = EmailTemplates(settings.email_templates)
-    template = EmailTemplate(sending.sender_address(settings), settings.public_url, services.seal, templates)
+    letterhead = Letterhead(sending.sender_address(settings), settings.public_url, services.seal, templates)
     if settings.smtp_url is not None:
         url = settings.smtp_url.get_secret_value()
-        links, codes = (sending.SmtpTransport(url, template.sender, for_requests=True) for _ in range(2))
-        services.get(confirmations.Confirmations).start(_RequestedEmails(template, links).send_link)
-        services.get(SignInCodes).start(_RequestedEmails(template, codes).send_code)
+        links, codes = (sending.SmtpTransport(url, letterhead.sender, for_requests=True) for _ in range(2))
+        services.get(confirmations.Confirmations).start(_RequestedEmails(letterhead, links).send_link)
+        services.get(SignInCodes).start(_RequestedEmails(letterhead, codes).send_code)
     elif shows_emails(settings):
         shown = _DemoTransport(services.get(DemoEmails))
-        services.get(SignInCodes).start(_RequestedEmails(template, shown).send_code)
+        services.get(SignInCodes).start(_RequestedEmails(letterhead, shown).send_code)
 
 
 @dataclass(frozen=True, slots=True)
 class _RequestedEmails:
     """Makes the emails, and sends each by a transport."""
 
-    template: EmailTemplate
+    letterhead: Letterhead
     transport: sending.EmailTransport
 
     async def send_link(self, link: confirmations.Link, values: dict[str, Any]) -> None:
-        address = f"{self.template.public_url}{confirmations.PATH}?token={link.token(self.template.seal)}"
+        address = f"{self.letterhead.public_url}{confirmations.PATH}?token={link.token(self.letterhead.seal)}"
         shown = {**values, "address": link.email, "link": address, "hours": confirmations.LINK_HOURS}
         member = "" if link.purpose is confirmations.Purpose.SUBSCRIPTION else f".{self._short(link)}"
         identifier = f"confirm.{link.purpose.value.lower()}.{link.on:%Y%m%d}.{link.address}{member}"
@@ -54,21 +54,20 @@ class _RequestedEmails:
 
     def _short(self, link: confirmations.Link) -> str:
         """Return what identifies the member: two members who ask for the same address get an email each."""
-        return self.template.seal.keyed_hash("confirmation id", link.about[0].encode()).hex()[:16]
+        return self.letterhead.seal.keyed_hash("confirmation id", link.about[0].encode()).hex()[:16]
 
     async def send_code(self, code: CodeEmail) -> None:
-        link = f"{self.template.public_url}{SIGN_IN_PATH}?link={code.link}"
-        site = urlsplit(self.template.public_url).netloc
+        link = f"{self.letterhead.public_url}{SIGN_IN_PATH}?link={code.link}"
+        site = urlsplit(self.letterhead.public_url).netloc
         shown = {"code": code.digits, "site": site, "minutes": MINUTES, "link": link}
         values = in_language(EmailKind.SIGN_IN, code.language, shown)
         await self._send(code.email, EmailKind.SIGN_IN, values, f"sign-in.{code.id}")
 
     async def _send(self, address: str, kind: EmailKind, shown: dict[str, Any], identifier: str) -> None:
         """Send an email; NotSent, Undeliverable or PerhapsSent if that failed."""
-        sender = self.template.sender
+        message_id = f"<{identifier}@{host_of(self.letterhead.sender)}>"
         try:
-            rendered = self.template.templates.render(kind, shown)
-            await self.transport.send(compose(sender, address, rendered, f"<{identifier}@{host_of(sender)}>"))
+            await self.transport.send(self.letterhead.email(kind, shown, address, message_id))
         except sending.AddressNotTaken as error:
             raise confirmations.Undeliverable(str(error)) from None
         except (sending.EmailRejected, sending.ServerUnreachable, InvalidInput) as error:

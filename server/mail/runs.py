@@ -55,10 +55,10 @@ async def open_emails(
 ) -> AsyncIterator[sending.Emails]:
     """What runs send with, while the process holds the lease of their turn."""
     templates = message.EmailTemplates(settings.email_templates)
-    template = message.EmailTemplate(sending.sender_address(settings), settings.public_url, services.seal, templates)
+    letterhead = message.Letterhead(sending.sender_address(settings), settings.public_url, services.seal, templates)
     index_lag = INDEX_LAG if settings.dynamodb_url == AWS else timedelta()  # local engines' are never behind
     async with sending.open_transport(settings, at_once) as transport:
-        yield sending.Emails(services, template, sending.LeasedTransport(transport, lease), at_once, index_lag)
+        yield sending.Emails(services, letterhead, sending.LeasedTransport(transport, lease), at_once, index_lag)
 
 
 class TurnSchedule(Repeated):
@@ -244,8 +244,8 @@ class ReminderRun:
             self.summary.passed_over += 1
 
     def _render(self, event: Event, profile: Profile) -> message.Email:
-        template = self._emails.template
-        unsubscribe = template.link(message.Unsubscription(profile.user, other=message.OtherEmails.REMINDERS))
+        letterhead = self._emails.letterhead
+        unsubscribe = letterhead.link(message.Unsubscription(profile.user, other=message.OtherEmails.REMINDERS))
         zone = time_zone(profile.time_zone)
         values = {
             "event": event.name,
@@ -255,9 +255,9 @@ class ReminderRun:
             "time_zone": profile.time_zone or "UTC",
             "unsubscribe": unsubscribe,
         }
-        rendered = template.templates.render(message.EmailKind.LOCK_REMINDER, values)
-        identifier = message.message_id("lock", template.sender, profile.user, event.id)
-        return message.compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
+        identifier = message.message_id("lock", letterhead.sender, profile.user, event.id)
+        kind = message.EmailKind.LOCK_REMINDER
+        return letterhead.email(kind, values, profile.email or "", identifier, unsubscribe)
 
 
 def _is_due(profile: Profile, event: Event, now: datetime) -> bool:
@@ -359,19 +359,19 @@ class ReplyRun:
             self.summary.sent += 1
 
     async def _render(self, profile: Profile, replies: Sequence[Comment], ids: tuple[str, ...]) -> message.Email:
-        template = self._emails.template
-        unsubscribe = template.link(message.Unsubscription(profile.user, other=message.OtherEmails.REPLIES))
-        site = urlsplit(template.public_url).netloc
+        letterhead = self._emails.letterhead
+        unsubscribe = letterhead.link(message.Unsubscription(profile.user, other=message.OtherEmails.REPLIES))
+        site = urlsplit(letterhead.public_url).netloc
         shown = {
             "site": site,
             "replies": await shown_comments(self._services, replies[:MOST_SHOWN], site),
             "more": max(0, len(replies) - MOST_SHOWN),
             "unsubscribe": unsubscribe,
         }
-        values = message.in_language(message.EmailKind.REPLIES, page_language(replies[-1].language), shown)
-        rendered = template.templates.render(message.EmailKind.REPLIES, values)
-        identifier = message.message_id("replies", template.sender, profile.user, *ids)
-        return message.compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
+        kind = message.EmailKind.REPLIES
+        values = message.in_language(kind, page_language(replies[-1].language), shown)
+        identifier = message.message_id("replies", letterhead.sender, profile.user, *ids)
+        return letterhead.email(kind, values, profile.email or "", identifier, unsubscribe)
 
 
 class ReplySchedule(TurnSchedule):
@@ -410,7 +410,7 @@ class DigestSchedule(TurnSchedule):
         super().__init__(services, settings, f"digest {self._address}", digest.period)
 
     async def send(self, emails: sending.Emails, due_at: str | None) -> None:
-        email = await self.render(emails.template, due_at)
+        email = await self.render(emails.letterhead, due_at)
         if email is None:
             return
         record = notice_store.DigestMail(
@@ -423,7 +423,7 @@ class DigestSchedule(TurnSchedule):
         except (sending.SendingFailed, Refusal) as error:
             _digests_log.warning("a digest was not sent", reason=str(error))
 
-    async def render(self, template: message.EmailTemplate, due_at: str | None) -> message.Email | None:
+    async def render(self, letterhead: message.Letterhead, due_at: str | None) -> message.Email | None:
         """The email that was due at a time, a period after the last one; None if nothing waits."""
         table, now = self._services.table, self._services.clock()
         since = min(now, datetime.fromisoformat(due_at) if due_at else now) - self._digest.period
@@ -435,19 +435,19 @@ class DigestSchedule(TurnSchedule):
             return None
         counts["new"] = await changes.count_queue(table, Status.PENDING, since=since)
         shown = {
-            "site": urlsplit(template.public_url).netloc,
+            "site": urlsplit(letterhead.public_url).netloc,
             "comments": await shown_comments(self._services, await self._oldest()),
-            "link": f"{template.public_url}/admin",
+            "link": f"{letterhead.public_url}/admin",
         }
         written = {
             name: f"{changes.MOST_COUNTED}+" if count > changes.MOST_COUNTED else count
             for name, count in counts.items()
         }
-        values = message.in_language(message.EmailKind.MODERATION_DIGEST, self._digest.language, shown | written)
+        kind = message.EmailKind.MODERATION_DIGEST
+        values = message.in_language(kind, self._digest.language, shown | written)
+        identifier = message.message_id("digest", letterhead.sender, f"{self._address} {due_at}")
         # An operator's templates may compare the numbers.
-        rendered = template.templates.render(message.EmailKind.MODERATION_DIGEST, values | counts)
-        identifier = message.message_id("digest", template.sender, f"{self._address} {due_at}")
-        return message.compose(template.sender, self._digest.address, rendered, identifier)
+        return letterhead.email(kind, values | counts, self._digest.address, identifier)
 
     async def _oldest(self) -> list[Comment]:
         """Those that wait, then those that are reported."""

@@ -28,7 +28,7 @@ from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people.confirmations import SentEmail, SentEmails
 from datastore.refusals import Refusal
 from resolvers.requests.context import Services
-from server.mail.message import Email, EmailTemplate
+from server.mail.message import Email, Letterhead
 from server.settings import Settings, is_near
 
 # ── transports ──
@@ -400,7 +400,7 @@ class Emails:
     """What the runs send with."""
 
     services: Services
-    template: EmailTemplate
+    letterhead: Letterhead
     transport: EmailTransport
     at_once: int = AT_ONCE
     index_lag: timedelta = timedelta()

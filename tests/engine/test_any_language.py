@@ -18,7 +18,8 @@ from datastore.vocabulary.subscriptions import CharacterSet
 from datastore.vocabulary.words import Word, all_words
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
-from server.mail.message import EmailTemplate, Section, Unsubscription
+from server.mail.daily_run import email_of_words
+from server.mail.message import Letterhead, Section, Unsubscription
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.leagues import CREATE_LEAGUE
@@ -252,9 +253,11 @@ async def test_a_file_that_is_imported_twice_at_once_adds_each_word_once(
 
 def email(word: Word, name: str = "Words") -> EmailMessage:
     seal = Seal(["a secret of 32 characters or more"])
-    template = EmailTemplate("words@example.org", "https://ringside.example", seal)
+    letterhead = Letterhead("words@example.org", "https://ringside.example", seal)
     message: Any = message_from_bytes(
-        template.render("ada", "ada@example.org", [Section("l", name, CharacterSet.SIMPLIFIED, word)], today()).content,
+        email_of_words(
+            letterhead, "ada", "ada@example.org", [Section("l", name, CharacterSet.SIMPLIFIED, word)], today()
+        ).content,
         policy=default,
     )
     assert isinstance(message, EmailMessage)

@@ -22,7 +22,7 @@ from resolvers.values.node_ids import parse_node_id
 from resolvers.vocabulary.subscriptions import record_id
 from server.commands.emails import remove_addresses
 from server.mail.daily_run import DailyRun
-from server.mail.message import EmailTemplate, Unsubscription
+from server.mail.message import Letterhead, Unsubscription
 from server.mail.sending import Emails
 from server.settings import Settings
 from server.settings.values import TokenKey
@@ -142,9 +142,9 @@ async def test_a_claim_that_is_killed_anywhere_is_completed_by_the_next(one_mail
 async def sent_by_a_run(mail: MailingService) -> list[tuple[str, list[str]]]:
     """The recipients of the daily words that a run sends now, each with the names of the lists."""
     services, outbox = mail.client.services, Outbox()
-    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
+    letterhead = Letterhead("words@example.org", "https://api.example.org", services.seal)
     await mail.client.caught_up("a run finds every subscriber")
-    assert (await DailyRun(Emails(services, template, outbox)).run()).complete
+    assert (await DailyRun(Emails(services, letterhead, outbox)).run()).complete
     return [(email.recipient, re.findall(r"from (List \d)", email.text)) for email in outbox.emails]
 
 

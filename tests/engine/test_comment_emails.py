@@ -18,7 +18,7 @@ from datastore.jobs.leases import Held, Turn
 from datastore.people.profiles import PROFILE, proven
 from resolvers.people.confirmations import Confirmations
 from resolvers.requests.context import Role, Services
-from server.mail.message import Email, EmailTemplate
+from server.mail.message import Email, Letterhead
 from server.mail.runs import DigestSchedule, ReplyRun, email_schedules
 from server.mail.sending import (
     DeliveryUnknown,
@@ -70,8 +70,8 @@ async def look(client: Client, outbox: Outbox, later: timedelta = timedelta()) -
     await client.caught_up("the index shows every notice")
     now: datetime = client.services.clock() + later
     services = Services(client.services.table, client.services.seal, clock=lambda: now)
-    template = EmailTemplate("Forum <forum@example.org>", "https://forum.example.org", services.seal)
-    return (await ReplyRun(Emails(services, template, outbox, 4)).run()).sent
+    letterhead = Letterhead("Forum <forum@example.org>", "https://forum.example.org", services.seal)
+    return (await ReplyRun(Emails(services, letterhead, outbox, 4)).run()).sent
 
 
 async def notices(client: Client) -> int:
@@ -441,7 +441,7 @@ class Posted(DigestSchedule):
 
     def __init__(self, services: Services, settings: Settings, digest: Digest, outbox: Outbox) -> None:
         super().__init__(services, settings, digest)
-        self._emails = Emails(services, EmailTemplate("F <f@example.org>", "https://f.example", services.seal), outbox)
+        self._emails = Emails(services, Letterhead("F <f@example.org>", "https://f.example", services.seal), outbox)
 
     async def _send_in_turn(self, _: Held[Turn], due_at: str | None) -> None:
         await self.send(self._emails, due_at)

@@ -7,7 +7,7 @@ import pytest
 
 from datastore.comments import changes
 from resolvers.requests.context import Role
-from server.mail.message import EmailTemplate
+from server.mail.message import Letterhead
 from server.mail.runs import DigestSchedule
 from server.settings.values import Digest
 from tests.client import Client
@@ -44,7 +44,7 @@ async def test_what_waits_is_counted_for_each_status(client: Client, monkeypatch
     monkeypatch.setattr(changes, "MOST_COUNTED", 1)
     assert [await waiting(mod, status) for status in ("PENDING", "PUBLISHED", "REJECTED")] == [2, 2, 1]
     digest = DigestSchedule(client.services, client.settings, Digest("m@example.org", timedelta(hours=1), "en"))
-    email = await digest.render(EmailTemplate("f@example.org", "https://f.example", client.services.seal), None)
+    email = await digest.render(Letterhead("f@example.org", "https://f.example", client.services.seal), None)
     assert email is not None
     assert email.subject == "f.example: comments that wait: 1+, reported: 1+"
     assert "since the last email: 1+." in email.text

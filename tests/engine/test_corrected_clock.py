@@ -15,7 +15,7 @@ from resolvers.members.api_keys import ApiKeys
 from resolvers.requests.context import Role, Services, utc_now
 from resolvers.values.node_ids import node_id
 from server.mail.daily_run import DailyRun
-from server.mail.message import EmailTemplate
+from server.mail.message import Letterhead
 from server.mail.runs import EmailSchedule
 from server.mail.sending import Emails, LogTransport
 from server.settings import Settings
@@ -84,8 +84,8 @@ async def test_a_run_waits_for_the_indexes_and_no_longer(one_table: Table) -> No
     """The clock is corrected while it is under way."""
     moments = iter([utc_now() + AHEAD] * 4)
     services = Services(one_table, Seal([SECRET]), clock=lambda: next(moments, None) or utc_now())
-    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
-    emails = Emails(services, template, LogTransport(), index_lag=timedelta(seconds=0.2))
+    letterhead = Letterhead("words@example.org", "https://api.example.org", services.seal)
+    emails = Emails(services, letterhead, LogTransport(), index_lag=timedelta(seconds=0.2))
     async with asyncio.timeout(120):
         assert (await DailyRun(emails).run()).complete
     assert next(moments, None) is None

@@ -20,7 +20,7 @@ from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary import lists as list_resolvers
 from server.mail.daily_run import DailyRun, RunSummary
-from server.mail.message import EmailTemplate
+from server.mail.message import Letterhead
 from server.mail.sending import Emails
 from tests.audits import breaches_in
 from tests.client import Client
@@ -60,8 +60,8 @@ async def hidden_daily_words(client: Client, list_id: str) -> int:
 
 
 async def run_daily(services: Services, outbox: Outbox) -> RunSummary:
-    template = EmailTemplate("words@example.org", "https://ringside.example", services.seal)
-    return await DailyRun(Emails(services, template, outbox), on=today()).run()
+    letterhead = Letterhead("words@example.org", "https://ringside.example", services.seal)
+    return await DailyRun(Emails(services, letterhead, outbox), on=today()).run()
 
 
 # ── on every engine ──

@@ -36,7 +36,7 @@ from datastore.vocabulary.subscriptions import (
 from datastore.vocabulary.words import Word, WordBatch, add_words, remove_word
 from resolvers.requests.context import Services
 from server.mail.daily_run import DailyRun, MailingExpired, RunSummary
-from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscription, message_id
+from server.mail.message import Email, Letterhead, OtherEmails, Unsubscription, message_id
 from server.mail.sending import (
     DeliveryUnknown,
     EmailRejected,
@@ -84,15 +84,15 @@ async def subscriber(
         await subscribe(services.table, subscription, UnitOfWork(user, None, "", NOW))
 
 
-def template(services: Services) -> EmailTemplate:
-    return EmailTemplate(SENDER, "https://api.example.org", services.seal)
+def letterhead(services: Services) -> Letterhead:
+    return Letterhead(SENDER, "https://api.example.org", services.seal)
 
 
 async def run(services: Services, url: str, on: date = ON, timeout: float | None = None) -> RunSummary:
     transport = SmtpTransport(url, "words@example.org", pause=0.01)
     transport.timeout = timeout or transport.timeout
     try:
-        return await DailyRun(Emails(services, template(services), transport, 4), on=on).run()
+        return await DailyRun(Emails(services, letterhead(services), transport, 4), on=on).run()
     finally:
         await transport.close()
 
@@ -335,12 +335,12 @@ async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_r
     outbox = Outbox()
     with monkeypatch.context() as patched:
         patched.setattr("server.mail.daily_run.draw_daily_word", throttled)
-        done = await DailyRun(Emails(services, template(services), outbox), on=ON).run()
+        done = await DailyRun(Emails(services, letterhead(services), outbox), on=ON).run()
     assert outbox.recipients == ["bob@example.org"]
     assert (done.sent, done.failed, list(done.failed_lists), done.complete) == (1, 21, [busy], False)
     assert done.failed_for_now
     assert attempts == 1  # each takes half a minute, for which all others would wait too
-    again = await DailyRun(Emails(services, template(services), outbox), on=ON).run()
+    again = await DailyRun(Emails(services, letterhead(services), outbox), on=ON).run()
     assert (again.sent, again.already_sent, again.complete) == (21, 1, True)
     [both] = [email for email in outbox.emails if email.recipient == "ada@example.org"]
     assert "from Good" in both.text
@@ -393,7 +393,7 @@ async def test_an_email_of_unknown_delivery_is_not_sent_again_by_the_run(one_tab
     await subscriber(services, "bob", first)
     outbox = Outbox()
     outbox.fails = lambda address: DeliveryUnknown("the connection was lost") if address.startswith("ada") else None
-    done = await DailyRun(Emails(services, template(services), outbox), on=ON).run()
+    done = await DailyRun(Emails(services, letterhead(services), outbox), on=ON).run()
     assert (done.sent, done.failed) == (1, 1)
     mail = await services.table.get(MAIL.at(user="ada", date=ON), consistent=True)
     assert mail is not None
@@ -404,11 +404,11 @@ async def test_emails_of_long_ago_are_not_sent_again(one_table: Table) -> None:
     """A run refuses when the records of the emails may have expired; the first run of a date may be late."""
     services = services_for(one_table)
     await subscriber(services, "ada", await create_list(services, "First"))
-    done = await DailyRun(Emails(services, template(services), LogTransport()), on=ON).run()
+    done = await DailyRun(Emails(services, letterhead(services), LogTransport()), on=ON).run()
     assert done.sent == 1
     await services.table.write(DAILY_MAILING.put(DailyMailing(ON, services.clock() - timedelta(days=32))))
     with pytest.raises(MailingExpired, match="2026-11-20"):
-        await DailyRun(Emails(services, template(services), LogTransport()), on=ON).run()
+        await DailyRun(Emails(services, letterhead(services), LogTransport()), on=ON).run()
 
 
 async def test_a_subscription_that_the_run_ends_is_in_the_journal(one_table: Table, tmp_path: Path) -> None:

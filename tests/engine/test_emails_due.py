@@ -16,7 +16,7 @@ from datastore.vocabulary.daily import draw_daily_word
 from resolvers.requests.context import Services, utc_now
 from resolvers.values.node_ids import parse_node_key
 from server.mail.daily_run import DailyRun
-from server.mail.message import EmailTemplate, OtherEmails, Unsubscription
+from server.mail.message import Letterhead, OtherEmails, Unsubscription
 from server.mail.runs import EmailSchedule, ReminderRun, turn
 from server.mail.sending import (
     EmailRejected,
@@ -49,9 +49,7 @@ def emails(client: Client, outbox: Outbox, now: datetime | None = None) -> Email
     services = client.services
     if now is not None:
         services = Services(services.table, services.seal, clock=lambda: now)
-    return Emails(
-        services, EmailTemplate("words@example.org", "https://api.example.org", services.seal), outbox, AT_ONCE
-    )
+    return Emails(services, Letterhead("words@example.org", "https://api.example.org", services.seal), outbox, AT_ONCE)
 
 
 async def wants(client: Client, user: str, **settings: Any) -> Client:
@@ -165,8 +163,8 @@ async def test_nobody_is_reminded_after_the_lock_because_the_emails_before_took_
         await wants(one_client, user, lockReminderHours=24)
     outbox.fails = take_two_hours
     services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
-    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
-    assert (await ReminderRun(Emails(services, template, outbox, 1)).run()).sent == 1
+    letterhead = Letterhead("words@example.org", "https://api.example.org", services.seal)
+    assert (await ReminderRun(Emails(services, letterhead, outbox, 1)).run()).sent == 1
 
 
 @pytest.mark.lagging

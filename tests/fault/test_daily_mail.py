@@ -18,7 +18,7 @@ from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from datastore.vocabulary.words import Word, WordBatch, add_words
 from resolvers.requests.context import Services, utc_now
 from server.mail.daily_run import DailyRun, RunSummary
-from server.mail.message import EmailTemplate
+from server.mail.message import Letterhead
 from server.mail.sending import Emails, SmtpTransport
 from tests.client import serving
 from tests.command import ROOT, environment, on_table
@@ -146,10 +146,10 @@ async def test_the_next_run_completes_killed_reminders(
 
 async def run_once(table: Table, url: str, index_lag: float) -> RunSummary:
     services = Services(table, Seal([SECRET]))
-    template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
+    letterhead = Letterhead("words@example.org", "https://api.example.org", services.seal)
     transport = SmtpTransport(url, "words@example.org")
     try:
-        emails = Emails(services, template, transport, AT_ONCE, timedelta(seconds=index_lag))
+        emails = Emails(services, letterhead, transport, AT_ONCE, timedelta(seconds=index_lag))
         return await DailyRun(emails, on=NOW.date()).run()
     finally:
         await transport.close()

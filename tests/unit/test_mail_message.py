@@ -15,9 +15,10 @@ from datastore.refusals import InvalidInput
 from datastore.values.seal import Forged, Seal
 from datastore.vocabulary.subscriptions import CharacterSet
 from datastore.vocabulary.words import Word
+from server.mail.daily_run import email_of_words
 from server.mail.message import (
     Email,
-    EmailTemplate,
+    Letterhead,
     OtherEmails,
     Section,
     UnsafeEmail,
@@ -29,7 +30,7 @@ from tests.examples import examples
 from tests.mail_server import body_of
 
 SEAL = Seal(["a secret that is long enough to be one"])
-TEMPLATE = EmailTemplate("Words <words@example.org>", "https://api.example.org", SEAL)
+LETTERHEAD = Letterhead("Words <words@example.org>", "https://api.example.org", SEAL)
 ON = date(2026, 11, 20)
 HEADERS = {
     "From", "To", "Subject", "Date", "Message-ID", "List-Unsubscribe", "List-Unsubscribe-Post", "Auto-Submitted",
@@ -71,7 +72,7 @@ def email_of(*texts: str, sections: int = 1) -> Email:
     simplified, traditional, pinyin, definition, name = texts
     word = Word("list", 0, simplified, definition, traditional, pinyin)
     section = Section("list", name, CharacterSet.TRADITIONAL, word)
-    return TEMPLATE.render("ada", "ada@example.org", [section] * sections, ON)
+    return email_of_words(LETTERHEAD, "ada", "ada@example.org", [section] * sections, ON)
 
 
 @settings(max_examples=examples(150))
@@ -137,7 +138,7 @@ def test_markup_in_a_word_is_escaped() -> None:
     section = Section(
         "list", MALICIOUS, CharacterSet.SIMPLIFIED, Word("list", 0, MALICIOUS, MALICIOUS, MALICIOUS, MALICIOUS)
     )
-    email = TEMPLATE.render("ada", "ada@example.org", [section], ON)
+    email = email_of_words(LETTERHEAD, "ada", "ada@example.org", [section], ON)
     html = body_of(parsed(email), "html")
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
@@ -151,7 +152,7 @@ def test_an_invalid_address_is_refused(address: str) -> None:
     """Addresses in the claims of a token have not been validated before."""
     section = Section("list", "List", CharacterSet.SIMPLIFIED, Word("list", 0, "好", "good"))
     with pytest.raises(InvalidInput):
-        TEMPLATE.render("ada", address, [section], ON)
+        email_of_words(LETTERHEAD, "ada", address, [section], ON)
 
 
 def test_a_message_id_belongs_to_a_member_and_a_date() -> None:
