@@ -193,8 +193,10 @@ async def identities_of(table: Table, profile: Profile) -> list[Identity]:
 # ── first use ──
 
 
-async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitOfWork, *, used: bool) -> Identity:
-    """Make a member with an identity, unless it is somebody's already; return whose it is then.
+async def make_member(
+    table: Table, shown: Proven, profile: Profile, unit: UnitOfWork, *, used: bool
+) -> tuple[Identity, bool]:
+    """Make a member with an identity, unless it is somebody's already; return whose it is then, and if they joined now.
 
     However many processes do so at once, there is one member. MemberErased if there was one. `used`: somebody signs in
     by it now; otherwise an import or a command makes the member.
@@ -208,8 +210,8 @@ async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitO
         found = await find_identity(table, new.key, unit.now)
         if found is None:
             raise
-        return await _join(table, found, shown, unit) if used and found.last_used_at is None else found
-    return new
+        return await _join(table, found, shown, unit) if used and found.last_used_at is None else (found, False)
+    return new, used
 
 
 async def seed_members(table: Table, members: Iterable[tuple[Profile, Proven]]) -> None:
@@ -221,8 +223,8 @@ async def seed_members(table: Table, members: Iterable[tuple[Profile, Proven]]) 
     )
 
 
-async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWork) -> Identity:
-    """Let a member who was made by others join now, as they sign in for the first time.
+async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWork) -> tuple[Identity, bool]:
+    """Let a member who was made by others join now, as they sign in for the first time; return whether they did.
 
     Who claimed what was imported under an address has joined before they first sign in by that address.
     """
@@ -233,9 +235,11 @@ async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWor
     known = [] if profile is None else await identities_of(table, profile)
     has_joined = any(each.last_used_at is not None for each in known)
     joined = PROFILE.update(key, values={"joined_at": unit.now}, when=present())
-    with suppress(ConditionFailed):  # they have just done so on another process
+    try:
         await table.transact(used, PROFILE.check(key, present()) if has_joined else joined)
-    return replace(identity, **values)
+    except ConditionFailed:  # they have just done so on another process
+        has_joined = True
+    return replace(identity, **values), not has_joined
 
 
 def put_new(identity: Identity, now: datetime) -> Put:

@@ -174,16 +174,20 @@ async def test_an_identity_is_of_one_member_and_the_last_one_stays(client: Clien
 
 
 async def test_an_introduced_member_joins_at_the_first_sign_in(client: Client) -> None:
-    """As an import or `ringside member role` makes them."""
+    """As an import or `ringside member role` makes them; once, also on two processes."""
     shown, services = of_issuer(SignInMethod.SITE, "", "later"), client.services
     user = await services.get(Members).introduce(shown, name="Later")
     assert user == await services.get(Members).introduce(shown, name="Another name")
     before = await read_profile(services.table, user)
     services.clock = lambda: utc_now() + timedelta(days=3)
+    other = Members(services)  # as another process has
+    await asyncio.gather(services.get(Members).make(shown), other.make(shown))
     me = await stranger(client, "later").ask(ME)
     assert (parse_node_key("User", me["id"]), me["name"]) == (user, "Later")
     assert before is not None
     assert me["joinedAt"] > before.joined_at.isoformat()
+    assert services.activity["new_members"] == 1
+    await other.close()
 
 
 @pytest.mark.parametrize("name", ["\u200b", "\u3164\u2800", "a" + "\u0301" * 60])

@@ -416,9 +416,11 @@ async def test_who_has_claimed_an_address_signs_in_by_it_and_has_joined_long_ago
     await bring(one_client, "disqus", "disqus.xml")
     await ended(ann, (await ann.ask(CLAIM))["job"]["id"])
     assert "ann@example.com" in [each["label"] for each in (await ann.ask(ME))["identities"]]
+    services.activity.clear()
     assert await services.get(Members).make(of_address("ann@example.com")) == "ann"
     services.profiles.forget("ann")
     assert (await ann.ask(ME))["joinedAt"] == before
+    assert services.activity["new_members"] == 0
 
 
 async def test_an_author_who_has_joined_stays_a_member_whoever_else_has_the_address(one_client: Client) -> None:
