@@ -119,6 +119,11 @@ class Identity:
     def key(self) -> IdentityKey:
         return IdentityKey(self.method, self.hash)
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether it is what another system calls the author of imported comments: nobody signs in by it."""
+        return self.issuer.startswith(IMPORT_ISSUER)
+
     def is_free_at(self, now: datetime) -> bool:
         """Whether it is over, although the engine has yet to remove it."""
         return self.user is None and (self.expires is None or self.expires <= now)
@@ -291,14 +296,15 @@ async def add_identity(
             raise NotFound("There is no such member any more.")
         if bearer is not None and str(bearer) not in profile.identities:
             raise NotSignedIn
-        stored = not_erased((await read_identities(table, [new.key])).get(new.key), unit.now)
+        found = await read_identities(table, [*{new.key, *map(IdentityKey.parse, profile.identities)}])
+        stored = not_erased(found.get(new.key), unit.now)
         if stored is not None and stored.user != user:
             raise Conflict("This already signs in another member.", path=("input",))
         asks = () if by is None else (by,)
         if str(new.key) in profile.identities:
             await _use_up(table, profile, unit, asks, used_up)
             return profile
-        if len(profile.identities) >= MOST_IDENTITIES:
+        if sum(each.user == user and not each.is_imported for each in found.values()) >= MOST_IDENTITIES:
             raise TooManyIdentities
         values = _with_another(profile, new, shown, unit.now)
         changed = replace(profile, **values)
@@ -342,7 +348,8 @@ async def remove_identity(
 
     async def remove(profile: Profile | None) -> Profile:
         own = [] if profile is None else await identities_of(table, profile)
-        found = next((each for each in own if (each.method, each.label) == (method, label)), None)
+        named = (each for each in own if (each.method, each.label) == (method, label) and not each.is_imported)
+        found = next(named, None)
         if profile is None or found is None:
             raise NotFound("You do not sign in by this.", path=("input", "label"))
         if not any(signs_in(each) for each in own if each != found):

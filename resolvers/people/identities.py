@@ -106,7 +106,7 @@ class Members:
     async def of_profile(self, profile: Profile) -> list[Identity]:
         """By what a member signs in, the oldest first."""
         found = await self._found.load_many([IdentityKey.parse(text) for text in profile.identities])
-        own = [each for each in found if each is not None and each.user == profile.user]
+        own = [each for each in found if each is not None and each.user == profile.user and not each.is_imported]
         return sorted(own, key=lambda each: (each.since, each.key))
 
     async def addresses_of(self, profile: Profile) -> set[IdentityKey]:
