@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
+from itertools import chain, count
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -306,10 +307,11 @@ async def add_identity(
             return profile
         if sum(each.user == user and not each.is_imported for each in found.values()) >= MOST_IDENTITIES:
             raise TooManyIdentities
+        labelled = _labelled(new, found.values())
         values = _with_another(profile, new, shown, unit.now)
         changed = replace(profile, **values)
         gone = [key for key in profile.identities if key not in changed.identities]
-        writes = [*asks, put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
+        writes = [*asks, put_new(labelled, unit.now), *(_delete(key, user) for key in gone), *used_up]
         try:
             return await _change(table, profile, changed, values, unit, *writes)
         except ConditionFailed as failed:
@@ -318,6 +320,13 @@ async def add_identity(
             raise
 
     return await optimistic(lambda: read_profile(table, user), add, idempotent=True)
+
+
+def _labelled(new: Identity, known: Iterable[Identity]) -> Identity:
+    """An identity by a label of its own, as a member may have several accounts at one issuer: "example.com (2)"."""
+    taken = {each.label for each in known if (each.user, each.method) == (new.user, new.method)}
+    numbered = (f"{new.label} ({number})" for number in count(2))
+    return replace(new, label=next(label for label in chain([new.label], numbered) if label not in taken))
 
 
 async def _use_up(
@@ -440,13 +449,16 @@ async def move_identity(table: Table, identity: Identity, shown: Proven, unit: U
     user = identity.user or ""
 
     async def move(profile: Profile | None) -> bool:
-        stored = (await read_identities(table, [shown.key])).get(shown.key)
+        own = set() if profile is None else set(map(IdentityKey.parse, profile.identities))
+        found = await read_identities(table, [*{shown.key, *own}])
+        stored = found.get(shown.key)
         if stored is not None and not stored.is_free_at(unit.now):
             return stored.user == user
         if profile is None or old not in profile.identities:
             return False
         kept = tuple(new if key == old else key for key in profile.identities)
         moved = replace(_stored(shown, user, unit.now), since=identity.since, last_used_at=identity.last_used_at)
+        moved = _labelled(moved, (each for each in found.values() if each.key != identity.key))
         writes = [put_new(moved, unit.now), _delete(old, user)]
         await _change(table, profile, replace(profile, identities=kept), {"identities": kept}, unit, *writes)
         return True

@@ -323,17 +323,19 @@ async def test_a_command_takes_no_roles_from_nobody(at_table: Client) -> None:
 
 
 async def test_members_move_to_another_issuer(at_table: Client) -> None:
-    """Once; who has signed in by both keeps both members."""
+    """Once; who has signed in by both keeps both members, and who has two accounts can tell them apart."""
     table, unit = at_table.services.table, at_table.services.unit()
     old, new = "https://old.example/", "https://new.example/"
     members = at_table.services.get(Members)
     users = [await members.make(of_issuer(SignInMethod.PROVIDER, old, sub)) for sub in ("1", "2", "3")]
     taken = await members.make(of_issuer(SignInMethod.PROVIDER, new, "3"))
+    await add_identity(table, users[0], of_issuer(SignInMethod.PROVIDER, old, "one more"), unit)
     assert unit.key is None
     assert "1 others do not" in await command("issuer", old, new)
-    keys = [of_issuer(SignInMethod.PROVIDER, new, sub).key for sub in ("1", "2", "3")]
+    keys = [of_issuer(SignInMethod.PROVIDER, new, sub).key for sub in ("1", "one more", "2", "3")]
     found = await read_identities(table, keys)
-    assert [found[key].user for key in keys] == [*users[:2], taken]
+    assert [found[key].user for key in keys] == [users[0], *users[:2], taken]
+    assert {found[key].label for key in keys[:2]} == {"new.example", "new.example (2)"}
     assert "0 members sign in" not in await command("issuer", old, "https://third.example/")
 
 
