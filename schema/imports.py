@@ -7,6 +7,7 @@ from schema.framework.declarations import described, mutation, object_type, reco
 from schema.jobs import Job
 from schema.voting import BOARD_SLUG
 
+LENGTH = "at most 1 MB, counted with the escapes that it has in the request's JSON"
 DRY_RUN = "Whether to change nothing, and only to say what would be added and what is wrong."
 
 
@@ -36,8 +37,8 @@ class ImportsMutation:
         input_description="Contenders for a board.",
         result=IMPORT_RESULT,
         board=BOARD_SLUG,
-        text="CSV with the columns name and, optionally, description, link, imageUrl and svg (the picture's text); at "
-        "most 1 MB. The first line names the columns.",
+        text="CSV with the columns name and, optionally, description, link, imageUrl and svg (the picture's text); "
+        f"{LENGTH}. The first line names the columns.",
         dry_run=DRY_RUN,
     )
     import_events = mutation(
@@ -47,7 +48,7 @@ class ImportsMutation:
         Imported,
         input_description="A season.",
         result=IMPORT_RESULT,
-        text="JSON, as `ringside export events` writes it; at most 1 MB.",
+        text=f"JSON, as `ringside export events` writes it; {LENGTH}.",
         dry_run=DRY_RUN,
     )
     import_words = mutation(
@@ -58,6 +59,6 @@ class ImportsMutation:
         input_description="Words for a public list.",
         result=IMPORT_RESULT,
         list="The list.",
-        text="CSV with the columns definition and term or simplified; at most 1 MB. The first line names the columns.",
+        text=f"CSV with the columns definition and term or simplified; {LENGTH}. The first line names the columns.",
         dry_run=DRY_RUN,
     )

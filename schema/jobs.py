@@ -47,8 +47,8 @@ class Lag:
 class JobsQuery:
     job: Job | None = field(
         running.job,
-        "A job, for the member who began it and for admins. Jobs of scoring and unscoring, and of finding, voiding and "
-        "restoring voters, are for editors too, those of taking back for moderators.",
+        "A job, for the member who began it and for admins. Jobs of scoring and unscoring, of finding, voiding and "
+        "restoring voters, and of imports are for editors too, those of taking back for moderators.",
         id="The job's id.",
     )
     jobs: JobConnection = field(

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
+from itertools import chain, count
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -119,6 +120,11 @@ class Identity:
     def key(self) -> IdentityKey:
         return IdentityKey(self.method, self.hash)
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether it is what another system calls the author of imported comments: nobody signs in by it."""
+        return self.issuer.startswith(IMPORT_ISSUER)
+
     def is_free_at(self, now: datetime) -> bool:
         """Whether it is over, although the engine has yet to remove it."""
         return self.user is None and (self.expires is None or self.expires <= now)
@@ -193,8 +199,10 @@ async def identities_of(table: Table, profile: Profile) -> list[Identity]:
 # ── first use ──
 
 
-async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitOfWork, *, used: bool) -> Identity:
-    """Make a member with an identity, unless it is somebody's already; return whose it is then.
+async def make_member(
+    table: Table, shown: Proven, profile: Profile, unit: UnitOfWork, *, used: bool
+) -> tuple[Identity, bool]:
+    """Make a member with an identity, unless it is somebody's already; return whose it is then, and if they joined now.
 
     However many processes do so at once, there is one member. MemberErased if there was one. `used`: somebody signs in
     by it now; otherwise an import or a command makes the member.
@@ -208,8 +216,8 @@ async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitO
         found = await find_identity(table, new.key, unit.now)
         if found is None:
             raise
-        return await _join(table, found, shown, unit) if used and found.last_used_at is None else found
-    return new
+        return await _join(table, found, shown, unit) if used and found.last_used_at is None else (found, False)
+    return new, used
 
 
 async def seed_members(table: Table, members: Iterable[tuple[Profile, Proven]]) -> None:
@@ -221,8 +229,8 @@ async def seed_members(table: Table, members: Iterable[tuple[Profile, Proven]]) 
     )
 
 
-async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWork) -> Identity:
-    """Let a member who was made by others join now, as they sign in for the first time.
+async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWork) -> tuple[Identity, bool]:
+    """Let a member who was made by others join now, as they sign in for the first time; return whether they did.
 
     Who claimed what was imported under an address has joined before they first sign in by that address.
     """
@@ -233,9 +241,11 @@ async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWor
     known = [] if profile is None else await identities_of(table, profile)
     has_joined = any(each.last_used_at is not None for each in known)
     joined = PROFILE.update(key, values={"joined_at": unit.now}, when=present())
-    with suppress(ConditionFailed):  # they have just done so on another process
+    try:
         await table.transact(used, PROFILE.check(key, present()) if has_joined else joined)
-    return replace(identity, **values)
+    except ConditionFailed:  # they have just done so on another process
+        has_joined = True
+    return replace(identity, **values), not has_joined
 
 
 def put_new(identity: Identity, now: datetime) -> Put:
@@ -287,19 +297,21 @@ async def add_identity(
             raise NotFound("There is no such member any more.")
         if bearer is not None and str(bearer) not in profile.identities:
             raise NotSignedIn
-        stored = not_erased((await read_identities(table, [new.key])).get(new.key), unit.now)
+        found = await read_identities(table, [*{new.key, *map(IdentityKey.parse, profile.identities)}])
+        stored = not_erased(found.get(new.key), unit.now)
         if stored is not None and stored.user != user:
             raise Conflict("This already signs in another member.", path=("input",))
         asks = () if by is None else (by,)
         if str(new.key) in profile.identities:
             await _use_up(table, profile, unit, asks, used_up)
             return profile
-        if len(profile.identities) >= MOST_IDENTITIES:
+        if sum(each.user == user and not each.is_imported for each in found.values()) >= MOST_IDENTITIES:
             raise TooManyIdentities
+        labelled = _labelled(new, found.values())
         values = _with_another(profile, new, shown, unit.now)
         changed = replace(profile, **values)
         gone = [key for key in profile.identities if key not in changed.identities]
-        writes = [*asks, put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
+        writes = [*asks, put_new(labelled, unit.now), *(_delete(key, user) for key in gone), *used_up]
         try:
             return await _change(table, profile, changed, values, unit, *writes)
         except ConditionFailed as failed:
@@ -308,6 +320,13 @@ async def add_identity(
             raise
 
     return await optimistic(lambda: read_profile(table, user), add, idempotent=True)
+
+
+def _labelled(new: Identity, known: Iterable[Identity]) -> Identity:
+    """An identity by a label of its own, as a member may have several accounts at one issuer: "example.com (2)"."""
+    taken = {each.label for each in known if (each.user, each.method) == (new.user, new.method)}
+    numbered = (f"{new.label} ({number})" for number in count(2))
+    return replace(new, label=next(label for label in chain([new.label], numbered) if label not in taken))
 
 
 async def _use_up(
@@ -338,7 +357,8 @@ async def remove_identity(
 
     async def remove(profile: Profile | None) -> Profile:
         own = [] if profile is None else await identities_of(table, profile)
-        found = next((each for each in own if (each.method, each.label) == (method, label)), None)
+        named = (each for each in own if (each.method, each.label) == (method, label) and not each.is_imported)
+        found = next(named, None)
         if profile is None or found is None:
             raise NotFound("You do not sign in by this.", path=("input", "label"))
         if not any(signs_in(each) for each in own if each != found):
@@ -429,13 +449,16 @@ async def move_identity(table: Table, identity: Identity, shown: Proven, unit: U
     user = identity.user or ""
 
     async def move(profile: Profile | None) -> bool:
-        stored = (await read_identities(table, [shown.key])).get(shown.key)
+        own = set() if profile is None else set(map(IdentityKey.parse, profile.identities))
+        found = await read_identities(table, [*{shown.key, *own}])
+        stored = found.get(shown.key)
         if stored is not None and not stored.is_free_at(unit.now):
             return stored.user == user
         if profile is None or old not in profile.identities:
             return False
         kept = tuple(new if key == old else key for key in profile.identities)
         moved = replace(_stored(shown, user, unit.now), since=identity.since, last_used_at=identity.last_used_at)
+        moved = _labelled(moved, (each for each in found.values() if each.key != identity.key))
         writes = [put_new(moved, unit.now), _delete(old, user)]
         await _change(table, profile, replace(profile, identities=kept), {"identities": kept}, unit, *writes)
         return True

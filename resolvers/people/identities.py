@@ -106,7 +106,7 @@ class Members:
     async def of_profile(self, profile: Profile) -> list[Identity]:
         """By what a member signs in, the oldest first."""
         found = await self._found.load_many([IdentityKey.parse(text) for text in profile.identities])
-        own = [each for each in found if each is not None and each.user == profile.user]
+        own = [each for each in found if each is not None and each.user == profile.user and not each.is_imported]
         return sorted(own, key=lambda each: (each.since, each.key))
 
     async def addresses_of(self, profile: Profile) -> set[IdentityKey]:
@@ -135,13 +135,13 @@ class Members:
 
     async def _make(self, shown: Proven, profile: Profile, *, used: bool) -> Identity:
         table, unit = self._services.table, self._services.unit()
-        identity = await identity_store.make_member(table, shown, profile, unit, used=used)
+        identity, joined = await identity_store.make_member(table, shown, profile, unit, used=used)
         self._found.put(identity.key, identity)
         self._services.profiles.forget(identity.user or "")
         made = await profile_store.read_profile(table, identity.user or "") if used else None
         if made is not None:  # known at once: plain reads may be behind, and show no such member
             self._services.profiles.put(made.user, self._services.with_name(made))
-        if used and identity.last_used_at == unit.now:  # else another process was first
+        if joined:
             self._services.activity["new_members"] += 1
         return identity
 

@@ -124,7 +124,8 @@ async def _import(ctx: Context, what: str, into: str, text: str, *, dry_run: boo
     problems = tuple(ImportProblem(row.number, message) for row, message in found.problems[:MOST_PROBLEMS])
     if dry_run or not found.missing:
         return Imported(len(found.missing), problems, None)
-    new = new_job(ctx, IMPORT_TEXT, {"what": what, "into": into, "actor": ctx.unit.actor or ""})
+    input_ = {"what": what, "into": into, "actor": ctx.unit.actor or ""}
+    new = new_job(ctx, IMPORT_TEXT, input_, role=Role.EDITOR)
     await job_store.store_text(ctx.table, new.id, text, ctx.now() + job_store.LIFETIME)
     await job_store.begin_job(ctx.table, new, Imported(0, problems, shown_job(new)), ctx.unit)
     job = await job_soon(ctx, new, import_text_job)

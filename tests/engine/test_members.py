@@ -174,16 +174,20 @@ async def test_an_identity_is_of_one_member_and_the_last_one_stays(client: Clien
 
 
 async def test_an_introduced_member_joins_at_the_first_sign_in(client: Client) -> None:
-    """As an import or `ringside member role` makes them."""
+    """As an import or `ringside member role` makes them; once, also on two processes."""
     shown, services = of_issuer(SignInMethod.SITE, "", "later"), client.services
     user = await services.get(Members).introduce(shown, name="Later")
     assert user == await services.get(Members).introduce(shown, name="Another name")
     before = await read_profile(services.table, user)
     services.clock = lambda: utc_now() + timedelta(days=3)
+    other = Members(services)  # as another process has
+    await asyncio.gather(services.get(Members).make(shown), other.make(shown))
     me = await stranger(client, "later").ask(ME)
     assert (parse_node_key("User", me["id"]), me["name"]) == (user, "Later")
     assert before is not None
     assert me["joinedAt"] > before.joined_at.isoformat()
+    assert services.activity["new_members"] == 1
+    await other.close()
 
 
 @pytest.mark.parametrize("name", ["\u200b", "\u3164\u2800", "a" + "\u0301" * 60])
@@ -319,17 +323,19 @@ async def test_a_command_takes_no_roles_from_nobody(at_table: Client) -> None:
 
 
 async def test_members_move_to_another_issuer(at_table: Client) -> None:
-    """Once; who has signed in by both keeps both members."""
+    """Once; who has signed in by both keeps both members, and who has two accounts can tell them apart."""
     table, unit = at_table.services.table, at_table.services.unit()
     old, new = "https://old.example/", "https://new.example/"
     members = at_table.services.get(Members)
     users = [await members.make(of_issuer(SignInMethod.PROVIDER, old, sub)) for sub in ("1", "2", "3")]
     taken = await members.make(of_issuer(SignInMethod.PROVIDER, new, "3"))
+    await add_identity(table, users[0], of_issuer(SignInMethod.PROVIDER, old, "one more"), unit)
     assert unit.key is None
     assert "1 others do not" in await command("issuer", old, new)
-    keys = [of_issuer(SignInMethod.PROVIDER, new, sub).key for sub in ("1", "2", "3")]
+    keys = [of_issuer(SignInMethod.PROVIDER, new, sub).key for sub in ("1", "one more", "2", "3")]
     found = await read_identities(table, keys)
-    assert [found[key].user for key in keys] == [*users[:2], taken]
+    assert [found[key].user for key in keys] == [users[0], *users[:2], taken]
+    assert {found[key].label for key in keys[:2]} == {"new.example", "new.example (2)"}
     assert "0 members sign in" not in await command("issuer", old, "https://third.example/")
 
 

@@ -19,7 +19,15 @@ from hypothesis import strategies as st
 from datastore.comments.records import COMMENT, POINTER, REPLY
 from datastore.comments.threads import THREAD
 from datastore.dynamo import Table
-from datastore.people.identities import IDENTITY, SignInMethod, add_identity, of_address, of_issuer
+from datastore.people.identities import (
+    IDENTITY,
+    MOST_IDENTITIES,
+    SignInMethod,
+    TooManyIdentities,
+    add_identity,
+    of_address,
+    of_issuer,
+)
 from datastore.people.profiles import PROFILE, read_profile, set_email
 from resolvers.comments.other_systems.files import READERS
 from resolvers.comments.other_systems.markup import text_of_html
@@ -52,7 +60,8 @@ CLAIM = """mutation { claimComments(input: {}) { ... on CommentsClaimed { job { 
 HELPFUL = "query ($id: ID!) { comment(id: $id) { helpful viewerFoundHelpful } }"
 
 ME = "{ viewer { joinedAt identities { label } } }"
-REMOVE = """mutation ($label: String!) { removeIdentity(input: { method: EMAIL, label: $label }) {
+REMOVE = """mutation ($method: SignInMethod! = EMAIL, $label: String!) {
+  removeIdentity(input: { method: $method, label: $label }) {
   ... on IdentityRemoved { user { id } } ... on Refused { code } } }"""
 
 
@@ -409,16 +418,27 @@ async def test_a_member_who_claims_on_and_on_holds_up_nobody_else_s_jobs(one_cli
 
 
 async def test_who_has_claimed_an_address_signs_in_by_it_and_has_joined_long_ago(one_client: Client) -> None:
-    """What was imported under it brought an identity, which is shown as the address."""
+    """What was imported under it brought an identity, which is shown as the address.
+
+    What the other system calls them is no way to sign in: it is not shown, counted or removed.
+    """
     ann, services = one_client.member("ann"), one_client.services
     before = (await ann.ask(ME))["joinedAt"]
     await set_email(services.table, "ann", "ann@example.com", services.unit())
     await bring(one_client, "disqus", "disqus.xml")
     await ended(ann, (await ann.ask(CLAIM))["job"]["id"])
-    assert "ann@example.com" in [each["label"] for each in (await ann.ask(ME))["identities"]]
+    shown = [each["label"] for each in (await ann.ask(ME))["identities"]]
+    assert sorted(shown) == ["ann@example.com", "ringside token"]
+    assert await ann.code(REMOVE, method="SITE", label="Disqus") == "NOT_FOUND"
+    services.activity.clear()
     assert await services.get(Members).make(of_address("ann@example.com")) == "ann"
     services.profiles.forget("ann")
     assert (await ann.ask(ME))["joinedAt"] == before
+    assert services.activity["new_members"] == 0
+    for place in range(len(shown), MOST_IDENTITIES):
+        await add_identity(services.table, "ann", of_address(f"ann{place}@example.com"), services.unit())
+    with pytest.raises(TooManyIdentities):
+        await add_identity(services.table, "ann", of_address("one@example.com"), services.unit())
 
 
 async def test_an_author_who_has_joined_stays_a_member_whoever_else_has_the_address(one_client: Client) -> None:

@@ -16,7 +16,7 @@ from resolvers.whole.importing import IMPORT_TEXT, LONGEST_TEXT, MOST_PROBLEMS
 from resolvers.whole.jobs import JOB_KINDS
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.jobs import ended, run_of, work_on
+from tests.jobs import JOB_QUERY, ended, run_of, work_on
 from tests.killed import killed_at
 from tests.queries import CREATE_BOARD, CREATE_LIST
 
@@ -174,7 +174,10 @@ async def test_of_many_mistakes_the_first_are_told(one_client: Client) -> None:
 
 
 async def test_a_long_import_goes_on_as_a_job_after_its_process_has_ended(one_table: Table, settings: Settings) -> None:
-    """The next process adds the rest; each contender is there once, the job has counted all, and the text is gone."""
+    """The next process adds the rest; each contender is there once, the job has counted all, and the text is gone.
+
+    Other editors may see the job, as they see what it adds.
+    """
     text = "\n".join(["name", *(f"Mask {number}" for number in range(600))])
     async with serving(settings) as first:
         first.services.get(JobRunner).answer_seconds = 0.3
@@ -184,6 +187,8 @@ async def test_a_long_import_goes_on_as_a_job_after_its_process_has_ended(one_ta
         job = answer["job"]
         assert job is not None
         assert job["state"] == "RUNNING"
+        others = [first.member("eve", Role.EDITOR), first.member("max", Role.MODERATOR), first.member("bo")]
+        assert [await other.ask(JOB_QUERY, id=job["id"]) is not None for other in others] == [True, False, False]
     async with serving(settings) as second:
         await second.services.get(JobRunner).take_up()
         shown = await ended(editor(second), job["id"])

@@ -290,6 +290,23 @@ async def test_the_provider_is_kept_if_nothing_else_signs_in_any_more(service: C
     assert "user" in await browser.client.ask(REMOVE, input=removing)
 
 
+async def test_of_two_accounts_at_the_provider_the_one_that_is_named_is_removed(browser: Browser) -> None:
+    """They have the provider's name, the second with a number. The first still signs in as the same member."""
+    await browser.sign_in()
+    member = await browser.client.ask(VIEWER)
+    browser.provider.claims = {"sub": "another account"}
+    await browser.sign_in(add=True)
+    shown = (await browser.client.ask("{ viewer { identities { label } } }"))["identities"]
+    assert [each["label"] for each in shown] == ["127.0.0.1", "127.0.0.1 (2)"]
+    assert "user" in await browser.client.ask(REMOVE, input={"method": "PROVIDER", "label": "127.0.0.1 (2)"})
+    other = Browser(on_page(browser.client), browser.provider)
+    await other.sign_in()
+    assert (await other.client.ask(VIEWER))["id"] != member["id"]
+    browser.provider.claims = {}
+    await other.sign_in()
+    assert await other.client.ask(VIEWER) == member
+
+
 async def test_a_provider_that_is_one_way_to_sign_in_too_many_is_not_taken_for_another_member_s(
     service: Client, browser: Browser
 ) -> None:

@@ -84,6 +84,9 @@ FIGURES = {
     ],
     "ways to sign in of a member": [identities.MOST_IDENTITIES],
     "files about members that one member asks for, per process": [parse_rate(exporting.RATE).limit],
+    "bytes of a text that an editor imports; with the escapes of its JSON it counts towards the request's body, too": [
+        importing.LONGEST_TEXT
+    ],
     "what one editor pastes to import it or to have it checked, per process": [parse_rate(importing.RATE).limit],
     "rules that one moderator tries; pictures that one editor previews, per process": [
         parse_rate(trials.PREVIEW_RATE).limit,
