@@ -1,8 +1,8 @@
 // The member's leagues, in the account: creating and leaving them, and what captains do. Loaded once it is opened.
 
 import {
-  Refused, ask, asked, button, by, change, isolated, make, mark, option, say, show, showSignedIn, signedIn, tell,
-  working,
+  Refused, ask, asked, button, by, change, isolated, make, mark, option, reason, say, show, showSignedIn, signedIn,
+  tell, working,
 } from './sign-in.js';
 
 const { Seasons, OwnLeagues, LeagueMembers, CreateLeague, RotateLeagueCode } = asked.documents;
@@ -90,7 +90,7 @@ by('new-league').addEventListener('submit', event => {
 class CaptainsLeague {
   places = [];
   after = null;
-  isRead = false;
+  reading = null;
 
   constructor(league, item) {
     this.league = league;
@@ -109,7 +109,7 @@ class CaptainsLeague {
     const name = isolated(league.name), remove = () => confirmFirst('deleteLeague', league, item);
     this.details.append(summary, this.entering(), asking, disclosed, this.more, leaving(league, item),
       button('deleteLeague', name, remove, 'quiet danger'));
-    this.details.addEventListener('toggle', () => this.isRead || !this.details.open || working(() => this.read()));
+    this.details.addEventListener('toggle', () => this.details.open && this.open());
     this.fill();
   }
 
@@ -131,11 +131,18 @@ class CaptainsLeague {
     tell(say('newCodeMade'));
   }
 
+  // What is said of what was done before stays.
+  open() {
+    this.reading ??= this.read().catch(error => {
+      this.reading = null;
+      tell(reason(error));
+    });
+  }
+
   async read() {
     const league = await ask(LeagueMembers, { league: this.league.id, after: this.after });
     if (!league?.members) throw new Refused('leagueChanged');
     const { nodes, pageInfo } = league.members;
-    this.isRead = true;
     this.places.push(...nodes);
     this.after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
     this.league.memberCount = league.memberCount;
@@ -149,7 +156,7 @@ class CaptainsLeague {
     this.count.textContent = say('members', { count });
     this.waiting.replaceChildren(...waiting.map(place => this.place(place)));
     this.members.replaceChildren(...members.map(place => this.place(place)));
-    this.nobody.hidden = !this.isRead || waiting.length > 0;
+    this.nobody.hidden = !this.places.length || waiting.length > 0;
     this.more.hidden = !this.after;
   }
 

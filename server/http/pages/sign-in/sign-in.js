@@ -297,7 +297,7 @@ function showSignedIn() {
 
 // What takes questions of its own, once the account is opened: signing in waits for none of it.
 async function fillMore() {
-  const whose = who();
+  const whose = signedIn && `${who()} ${Boolean(signedIn.suspension)}`;
   if (shown !== whose) for (const each of ['leagues', 'subscriptions']) by(each).hidden = true;
   if (!whose || shown === whose || !by('account').open) return;
   shown = whose;
@@ -305,8 +305,9 @@ async function fillMore() {
     const [{ fillLeagues }, { fillSubscriptions }] = await Promise.all([
       import('/sign-in/account-leagues.js'), import('/sign-in/account-subscriptions.js')]);
     await Promise.all([fillLeagues(), fillSubscriptions()]);
-  } catch { // opened again, it asks again
+  } catch (error) { // opened again, it asks again
     shown = '';
+    if (!by('status').textContent) tell(reason(error));
   }
 }
 
@@ -618,8 +619,8 @@ function changed(values) {
 
 // What the account's other modules use.
 export {
-  Refused, ask, asked, button, by, change, isolated, make, mark, option, say, show, showSignedIn, signedIn, tell,
-  working,
+  Refused, ask, asked, button, by, change, isolated, make, mark, option, reason, say, show, showSignedIn, signedIn,
+  tell, working,
 };
 
 // ── beginning ──
