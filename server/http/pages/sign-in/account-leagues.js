@@ -98,7 +98,7 @@ class CaptainsLeague {
     this.members = make('ul');
     this.count = make('summary');
     this.nobody = make('p', { className: 'hint', textContent: say('nobodyWaits') });
-    this.more = button('more', isolated(league.name), () => this.read());
+    this.more = button('more', isolated(league.name), () => this.readMore());
     this.details = make('details');
     const summary = make('summary'), disclosed = make('details'), asking = make('section');
     summary.append(named(league));
@@ -147,6 +147,11 @@ class CaptainsLeague {
     this.after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
     this.league.memberCount = league.memberCount;
     this.fill();
+  }
+
+  async readMore() {
+    await this.read();
+    if (this.more.hidden) this.count.focus();
   }
 
   fill() {
