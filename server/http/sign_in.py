@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 _PAGES: Final = Path(__file__).with_name("pages")
 _FOLDER: Final = _PAGES / "sign-in"
 _TEXTS: Final = _PAGES / "texts"
+_FILES: Final = ("sign-in.css", "sign-in.js", "challenge.js", "account-leagues.js", "account-subscriptions.js")
 _LONGEST_STATE: Final = 500
 _MOST_BODY: Final = 8192
 FRAGMENT: Final = "ringside-code"
@@ -100,7 +101,7 @@ class SignInPage:
             Route(f"{PATH}/done", self._page, methods=["GET"]),
             Route(f"{PATH}/done", hand_over, methods=["POST"]),
             Route(f"{PATH}/emails", self._emails, methods=["GET"]),
-            *(Route(f"{PATH}/{name}", own_file) for name in ("sign-in.css", "sign-in.js", "challenge.js")),
+            *(Route(f"{PATH}/{name}", own_file) for name in _FILES),
             *(Route(f"{PATH}/texts/{language}.json", texts) for language in PAGE_LANGUAGES),
         ]
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
-from tests.browser.pages import BrowserPage, new_context
+from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
 from tests.browser.signing_in import World, as_guest, by_email, by_provider, give_code, violations
+from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ROOT, ringside_process
-from tests.queries import POST_COMMENT
+from tests.queries import POST_COMMENT, SUBSCRIBE
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -22,6 +23,8 @@ KNOWN = re.compile("You are signed in as|^Sign in$")
 ASK = """async ([query, variables]) => (await (await fetch('/graphql', { method: 'POST',
   headers: { 'content-type': 'application/json' }, body: JSON.stringify({ query, variables }) })).json()).data"""
 SUSPEND = "mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) { __typename } }"
+JOIN = "mutation ($input: JoinLeagueInput!) { joinLeague(input: $input) { __typename } }"
+LISTS = "{ wordLists(first: 1) { nodes { id name } } }"
 AUTHOR = "query ($id: ID!) { node(id: $id) { ... on Comment { author { name } } } }"
 
 
@@ -281,3 +284,101 @@ async def test_everybody_can_use_the_account(world: World, browser: Browser, sch
         assert await page.evaluate("document.documentElement.scrollWidth") == 320
         if view != "Your account":
             await page.get_by_role("button", name="Back").click()
+
+
+async def signed_in(visited: Visited, browser: Browser, address: str, **options: Any) -> Page:
+    """Their account, on a page of their own."""
+    page = await (await new_context(browser, locale="en-GB", **options)).new_page()
+    await page.add_init_script(RECORD_VIOLATIONS)
+    await page.goto(f"{visited.service.url}/sign-in")
+    await sign_in_by_email(visited, page, address)
+    return page
+
+
+async def new_league(page: Page, name: str, entry: str) -> str:
+    """The code of a new league, or its id if it needs none."""
+    await page.get_by_label("Name of the league").fill(name)
+    await page.get_by_label("Who can join").select_option(entry)
+    await page.get_by_role("button", name="Create the league").click()
+    await expect(page.get_by_role("status")).to_have_text(f"You are the captain of \u2068{name}\u2069 now.")
+    return str(await page.locator(".league", has_text=name).locator("code").text_content())
+
+
+async def test_members_create_leagues_admit_others_and_leave(visited: Visited, browser: Browser) -> None:
+    """By a code, and after waiting; the last captain stays until the league is deleted."""
+    captain = await signed_in(visited, browser, "captain@example.org", viewport={"width": 320, "height": 640})
+    member = await signed_in(visited, browser, "joining@example.org")
+    await captain.get_by_role("button", name="Create the league").click()
+    await expect(captain.get_by_role("alert")).to_have_text("Write a name of 1 to 80 characters.")
+    code = await new_league(captain, "Coded", "Whoever has its code")
+    await captain.get_by_role("button", name="New code: \u2068Coded").click()
+    await expect(captain.get_by_role("status")).to_have_text("The old code admits nobody any more.")
+    newer = await captain.locator(".league", has_text="Coded").locator("code").text_content()
+    assert newer != code
+    assert (await ask(member, JOIN, input={"code": newer}))["joinLeague"]["__typename"] == "LeagueJoined"
+    waited_for = await new_league(captain, "Admitting", "Whoever a captain admits")
+    assert (await ask(member, JOIN, input={"league": waited_for}))["joinLeague"]["__typename"] == "LeagueJoined"
+    await member.reload()
+    leagues = member.get_by_role("region", name="Leagues").get_by_role("listitem")
+    await expect(leagues).to_contain_text([re.compile("Admitting.* waiting"), "Coded"])
+
+    admitting = captain.locator(".league", has_text="Admitting")
+    admit = admitting.get_by_role("button", name=re.compile("^Admit "))
+
+    async def is_waiting() -> bool:
+        await admitting.get_by_text("\u2068Admitting").click()
+        await expect(admit.or_(admitting.get_by_text("Nobody is waiting.")).locator("visible=true")).to_have_count(1)
+        return await admit.is_visible()
+
+    await reload_until(captain, is_waiting)
+    shown = BrowserPage(captain, visited.service.url)
+    assert (await shown.barriers(), await shown.too_small()) == ([], [])
+    await captain.emulate_media(color_scheme="dark")
+    assert await shown.barriers() == []
+    assert await captain.evaluate("document.documentElement.scrollWidth") == 320
+    await admit.click()
+    await expect(captain.get_by_role("status")).to_have_text(re.compile("is a member now"))
+    await admitting.get_by_text("Members: 2").click()
+    await expect(admitting.get_by_role("button", name=re.compile("^Remove .*Member"))).to_be_visible()
+    await captain.get_by_role("button", name="Leave \u2068Admitting").click()
+    await captain.get_by_role("button", name="Leave", exact=True).click()
+    await expect(captain.get_by_role("status")).to_contain_text("You are its last captain.")
+    assert await shown.barriers() == []
+    await captain.get_by_role("button", name="Back").click()
+    await captain.get_by_role("button", name="Delete the league: \u2068Admitting").click()
+    await captain.get_by_role("button", name="Delete the league", exact=True).click()
+    await expect(captain.get_by_role("status")).to_have_text("The league \u2068Admitting\u2069 is deleted.")
+    await member.get_by_role("button", name="Leave \u2068Coded").click()
+    await member.get_by_role("button", name="Leave", exact=True).click()
+    await expect(member.get_by_role("status")).to_have_text("You have left \u2068Coded\u2069.")
+    await expect(member.get_by_role("heading", name="Leagues")).to_be_focused()
+    assert await violations(captain) == []
+
+
+async def test_members_end_their_subscriptions(visited: Visited, browser: Browser) -> None:
+    """Nothing is said of daily words to who has none, and nothing is asked about them before the account is opened."""
+    page = await signed_in(visited, browser, "subscribed@example.org")
+    await expect(page.get_by_role("heading", name="Leagues")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Daily words")).to_be_hidden()
+    (words,) = (await ask(page, LISTS))["wordLists"]["nodes"]
+    await ask(page, SUBSCRIBE, input={"list": words["id"], "characterSet": "TRADITIONAL"})
+    end = page.get_by_role("button", name="Unsubscribe")
+
+    async def is_shown() -> bool:
+        await expect(page.get_by_role("heading", name="Leagues")).to_be_visible()
+        return await end.is_visible()
+
+    await reload_until(page, is_shown)
+    subscription = page.get_by_role("region", name="Daily words").get_by_role("listitem")
+    await expect(subscription).to_contain_text(f"\u2068{words['name']}\u2069 · traditional characters · emails are on")
+    await end.click()
+    await expect(page.get_by_role("status")).to_have_text(f"No more emails come from \u2068{words['name']}\u2069.")
+    await expect(subscription).to_contain_text("emails are off")
+    await expect(end).to_have_count(0)
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+    await page.goto(f"{visited.service.url}/sign-in?returnTo=/")
+    await expect(page.get_by_role("button", name="Go on as")).to_be_visible()
+    assert [url for url in loaded if "/account-" in url] == []
+    await page.get_by_text("Your account").click()
+    await expect(page.get_by_role("heading", name="Leagues")).to_be_visible()

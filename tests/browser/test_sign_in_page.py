@@ -148,6 +148,7 @@ async def test_people_sign_in_where_only_trusted_documents_run(
         await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
         await page.get_by_role("button", name="Sign out", exact=True).click()
         await sign_in_by_email(Visited(service, other), page, ADA)
+        await expect(page.get_by_role("heading", name="Leagues")).to_be_visible()
     assert await violations(page) == []
 
 

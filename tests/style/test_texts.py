@@ -86,11 +86,12 @@ def test_every_refusal_that_an_element_translates_is_in_every_language(language:
 def test_the_page_for_signing_in_has_the_texts_that_it_says() -> None:
     """It would say a name of this program in place of one that is missing."""
     folder = ROOT / "server/http/pages"
-    page = "".join((folder / "sign-in" / name).read_text("utf-8") for name in ("sign-in.html", "sign-in.js"))
+    page = "".join(path.read_text("utf-8") for path in (folder / "sign-in").iterdir())
     said = set(re.findall(r"""data-text="(\w+)"|say\('(\w+)'|(?:[A-Z_]+): '(\w+)'""", page))
     names = {name for found in said for name in found if name}
+    names |= {name for key in re.findall(r"button\('(\w+)'", page) for name in (key, f"{key}This")}
     assert names - set(json.loads((folder / "texts/en.json").read_text("utf-8"))) == set()
-    assert {"signIn", "account", "lastIdentity"} <= names
+    assert {"signIn", "account", "lastIdentity", "unsubscribeThis"} <= names
 
 
 def _values(texts: Any) -> Any:

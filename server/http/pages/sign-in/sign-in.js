@@ -14,6 +14,7 @@ const by = id => document.getElementById(id);
 let texts = {};
 let signedIn = null;
 let adds = false; // whether an address is asked for to be added
+let shown = ''; // whose leagues and subscriptions the account has, or is reading
 const begun = {}; // by whom and what: the answers whose jobs are under way
 
 // ── texts ──
@@ -172,7 +173,7 @@ async function ended({ id }) {
 
 // ── showing ──
 
-const SECTIONS = ['methods', 'code', 'link', 'naming', 'signed-in', 'erasing'];
+const SECTIONS = ['methods', 'code', 'link', 'naming', 'signed-in', 'erasing', 'ending'];
 
 function show(section, title, focus) {
   for (const each of SECTIONS) by(each).hidden = each !== section;
@@ -290,10 +291,37 @@ function showSignedIn() {
   fillProfile();
   fillEmails();
   fillIdentities();
+  fillMore();
   show('signed-in', by('title').textContent, by('continue').hidden ? undefined : by('continue'));
 }
 
+// What takes questions of its own, once the account is opened: signing in waits for none of it.
+async function fillMore() {
+  const whose = signedIn && `${who()} ${Boolean(signedIn.suspension)}`;
+  if (shown !== whose) for (const each of ['leagues', 'subscriptions']) by(each).hidden = true;
+  if (!whose || shown === whose || !by('account').open) return;
+  shown = whose;
+  try {
+    const [{ fillLeagues }, { fillSubscriptions }] = await Promise.all([
+      import('/sign-in/account-leagues.js'), import('/sign-in/account-subscriptions.js')]);
+    await Promise.all([fillLeagues(), fillSubscriptions()]);
+  } catch (error) { // opened again, it asks again
+    shown = '';
+    if (!by('status').textContent) tell(reason(error));
+  }
+}
+
 const option = (value, text, chosen) => new Option(text, value, false, value === chosen);
+
+const make = (name, properties = {}) => Object.assign(document.createElement(name), properties);
+
+// `label` says to whom or what it belongs, among several that look alike.
+function button(key, label, work, look = 'quiet') {
+  const made = make('button', { type: 'button', className: look, textContent: say(key) });
+  made.setAttribute('aria-label', say(`${key}This`, { label }));
+  made.addEventListener('click', () => working(work));
+  return made;
+}
 
 function fillProfile() {
   const { isGuest, suspension, timeZone } = signedIn, name = isolated(signedIn.name);
@@ -336,8 +364,7 @@ function fillEmails() {
 function fillIdentities() {
   const { identities, isGuest, suspension } = signedIn, isOnly = identities.length < 2;
   by('identities').replaceChildren(...identities.map(({ method, label }) => {
-    const item = document.createElement('li'), text = document.createElement('span');
-    text.textContent = method === 'GUEST' ? say('guest') : isolated(label);
+    const item = make('li'), text = make('span', { textContent: method === 'GUEST' ? say('guest') : isolated(label) });
     item.append(text);
     if (!isOnly && !suspension) item.append(removing({ method, label }));
     return item;
@@ -350,16 +377,12 @@ function fillIdentities() {
 }
 
 function removing(identity) {
-  const label = isolated(identity.label), button = document.createElement('button');
-  Object.assign(button, { type: 'button', className: 'quiet', textContent: say('remove') });
-  button.setAttribute('aria-label', say('removeThis', { label }));
-  button.addEventListener('click', () =>
-    working(async () => {
-      take(await change(RemoveIdentity, identity, { CONFLICT: 'lastIdentity' }));
-      by('identities-title').focus();
-      tell(say('removed', { label }));
-    }));
-  return button;
+  const label = isolated(identity.label);
+  return button('remove', label, async () => {
+    take(await change(RemoveIdentity, identity, { CONFLICT: 'lastIdentity' }));
+    by('identities-title').focus();
+    tell(say('removed', { label }));
+  });
 }
 
 function showErasing(choice = 'ANONYMISE') {
@@ -576,6 +599,7 @@ function listenToMembers() {
     const timeZone = signedIn.timeZone ?? by('zone').value; // the one that is shown: without one, hours count in UTC
     save(changed({ replyEmails: by('replies').checked, lockReminderHours, dailyWordAt, timeZone }), fillEmails);
   });
+  by('account').addEventListener('toggle', fillMore);
   by('add-address').addEventListener('click', showAddress);
   by('everywhere').addEventListener('click', () => signOut({ everywhere: true }, 'signedOutEverywhere'));
   by('claim').addEventListener('click', () => working(claim));
@@ -592,6 +616,12 @@ function listenToMembers() {
 function changed(values) {
   return Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== signedIn[name]));
 }
+
+// What the account's other modules use.
+export {
+  Refused, ask, asked, button, by, change, isolated, make, mark, option, reason, say, show, showSignedIn, signedIn,
+  tell, working,
+};
 
 // ── beginning ──
 
