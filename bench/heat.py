@@ -4,8 +4,9 @@
 
 Each row carries out one second's operations of a promise, however long they take here, and adds up the units of every
 partition key of the table and its indexes, as tests/lagging counts them (transactional writes twice, a moved index
-entry as a delete and a put). Where a share of the operations is carried out, the units are scaled. Boards are settled
-by the clock, at most once in 1.5 seconds, so for the keys of their results the busiest second counts.
+entry as a delete and a put). Where a share of the operations is carried out, the units are scaled. A board's contenders
+and results are read and settled by the clock, so for their keys the busiest second counts: as it is for writes, since
+one process settles for all, and for reads once for each process.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from tests.client import Client, serving
 from tests.comments import post
 from tests.conftest import create_table
 from tests.engines import EnginePair, running_pair
-from tests.lagging import Lag, LaggingEngine
+from tests.lagging import Lag, LaggingEngine, Ledger
 from tests.lagging.capacity import PartitionKey
 from tests.queries import CAST_VOTE, COMMENTS_PAGE, DRAW_MATCHUP, SCORE_EVENT
 from tests.season import EventEditor, submit
@@ -41,13 +42,13 @@ HEAD: Final = """# Hottest partition keys
     python -m bench.heat --write
 
 Units per second of the hottest partition key at the promised rate (goal: 700 of DynamoDB's 1,000; reads: 2,100 of
-3,000), from the test engine's ledger.
+3,000), from the test engine's ledger. A board's contenders and results are read by 8 processes.
 
 | promise | units | key |
 |---|---|---|
 """
 SECRET: Final = "a secret that is long enough for a benchmark"
-SETTLED_BY_THE_CLOCK: Final = ("LEADERBOARD#", "CONTENDERS#")
+BY_THE_CLOCK: Final = ("CONTENDERS#", "RESULTS#")
 AT_ONCE: Final = 32
 PROCESSES: Final = 8
 PAGE: Final = 20
@@ -76,20 +77,22 @@ class Site:
 
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))
 
-    def hottest(self, scale: float = 1.0, *, reads: bool = False) -> tuple[PartitionKey, float]:
-        units: dict[PartitionKey, float] = defaultdict(float)
-        ledger = self.engine.ledger
-        for (key, _), number in (ledger.reads if reads else ledger.writes).items():
-            if key.value.startswith(SETTLED_BY_THE_CLOCK):
-                units[key] = max(units[key], number)
-            else:
-                units[key] += number * scale
-        return max(units.items(), key=lambda entry: entry[1])
-
     def row(self, promise: str, scale: float = 1.0, *, reads: bool = False) -> str:
-        key, units = self.hottest(scale, reads=reads)
+        key, units = hottest(self.engine.ledger, scale, reads=reads)
         name = f"{key.index_name}: {key.value}" if key.index_name else key.value
         return f"| {promise} | {units:,.0f} | `{name}` |"
+
+
+def hottest(ledger: Ledger, scale: float = 1.0, *, reads: bool = False) -> tuple[PartitionKey, float]:
+    """The partition key with the most units of all seconds together; of what goes by the clock, in its busiest one."""
+    units: dict[PartitionKey, float] = defaultdict(float)
+    processes = PROCESSES if reads else 1
+    for (key, _), number in (ledger.reads if reads else ledger.writes).items():
+        if key.value.startswith(BY_THE_CLOCK):
+            units[key] = max(units[key], number * processes)
+        else:
+            units[key] += number * scale
+    return max(units.items(), key=lambda entry: entry[1])
 
 
 @asynccontextmanager
@@ -159,7 +162,7 @@ async def scoring(site: Site, predictions: int = 2000) -> str:
     await editor.lock(event)
     await editor.result(match, 0)
     await site.count([lambda: score(editor, event)])
-    key, units = site.hottest()
+    key, units = hottest(site.engine.ledger)
     each = units / predictions
     minutes = each * 1e6 / 1000 / 60
     promise = f"scoring a million predictions, {minutes:.0f} min at full use of the key: units per prediction"

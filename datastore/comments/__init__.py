@@ -6,9 +6,10 @@
 | a page of some languages and ratings | gsi1 …#<lang>, gsi2 …#~#<r>, gsi3 …#<lang>#<r>: planner | 1-25, ≤ 2 rounds |
 | one comment                          | COMMENT#<ulid>, then HELD#<ulid> and REPLY#<ulid>       | 1-2              |
 | many comments                        | BatchGetItem of the same three, of missing ones twice   | 3 a hundred      |
-| a moderator's queue                  | gsi1 MODERATION#<status>, oldest first; of reports, and | 1 a page; 2-10   |
-|                                      | their comments, in up to 5 rounds                       |                  |
-| its length, up to 1,001              | gsi2 WAITING#<status>; of reports, and their comments   | 1; 11 a thousand |
+| a moderator's queue, oldest first    | gsi1 MODERATION#<status>#<shard>, 8 shards merged       | 8 a page         |
+| the same of reported comments        | gsi1 MODERATION#PUBLISHED, and the comments, 1-5 rounds | 2-10             |
+| its length, up to 1,001              | gsi2 WAITING#<status>#<shard>; of reports, and their    | 8; 11 a thousand |
+|                                      | comments                                                |                  |
 | arrivals since a position            | COMMENT#, REPLY# and ARRIVAL#<ulid> between two         | 3-4              |
 | post, edit, delete, moderate         | one transaction: comment, counts, pointer, receipt      | 1                |
 

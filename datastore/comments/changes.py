@@ -6,6 +6,7 @@ The occurrence in the journal tells an attempt whose answer was lost that it was
 the comment since. With the journal off, what the conditions failed on has to tell it.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,6 +24,7 @@ from datastore.comments.reviews import place_writes
 from datastore.comments.threads import ThreadChange, read_thread_change
 from datastore.comments.verified import PROOF, ShownProof, entry_writes
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
+from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.values.ids import first_id
 
@@ -161,7 +163,8 @@ async def read_queue(table: Table, status: Status, window: Window) -> Page[Comme
     """The moderators' queue, oldest first: held comments of a status, or published ones that were reported."""
     request = window.open(f"moderation\n{status}")
     if status is not Status.PUBLISHED:
-        return await table.page([records.HELD.on("gsi1", status=status)], request)
+        limit = shard_limit(request.wanted, records.SHARDS)
+        return await table.page(records.held_partitions(status), request, limit=limit)
     return await _read_reported(table, request)
 
 
@@ -191,8 +194,10 @@ async def count_queue(table: Table, status: Status, *, since: datetime | None = 
     Of held comments, those can be counted that were posted since a moment.
     """
     if status is not Status.PUBLISHED:
-        held = records.POINTER.on("gsi2", held=status).between(None if since is None else first_id(since), None)
-        return len((await table.query(held, limit=MOST_COUNTED + 1)).records)
+        first = None if since is None else first_id(since)
+        held = [records.POINTER.on("gsi2", held=status, shard=shard) for shard in range(records.SHARDS)]
+        found = [table.query(shard.between(first, None), limit=MOST_COUNTED + 1) for shard in held]
+        return min(sum([len(shard.records) for shard in await asyncio.gather(*found)]), MOST_COUNTED + 1)
     count = 0
     async for some in batches(table.iterate(records.REPORTS.on("gsi1"), at_once=1000), _AT_ONCE):
         places = [records.published_place(one.product, one.ulid, reply=one.reply) for one in some]

@@ -21,7 +21,7 @@ plan that falls short is continued by the exact one; if that has more than 25 pa
 filter would cost more.
 
 The cost of a plan is the sum over its queries of the read units of eventually consistent reads, in steps of 4 KB, and a
-twentieth of a unit for each query. bench/results/comments.md has measurements over all 31 sets of ratings.
+twentieth of a unit for each query. bench/results/comments.md has the means over all 31 sets of ratings.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ A pointer lies in its member's own item collection, and in an index of the site'
 | how many comments a member has    | the same pointers, counted                                 | 1 a 1,000  |
 | the site's latest comments        | gsi1 LATEST#<shard>, 8 shards merged, then BatchGetItem    | 9 a page   |
 | who has an id                     | gsi1 LATEST#<shard>, one sort key                          | 1          |
-| the latest held ones              | gsi1 MODERATION#<status>, descending                       | 1 a page   |
+| the latest held ones              | gsi1 MODERATION#<status>#<shard>, 8 shards merged          | 8 a page   |
 
 A pointer is written, changed and deleted in the transaction of its comment, for 2 write units and one of the index. It
 changes when a moderator holds or publishes the comment, not when somebody edits it. 2,000 comments a second add 250
-entries a second to each key of the index.
+entries a second to each key of the index, and as many to those of held comments if all of them are held.
 
 Between the read of the pointers and that of the comments a comment may be deleted or held: it is left out, so a page
 may be short. Its cursors lie around everything that was read for it.
@@ -38,6 +38,8 @@ from datastore.values.ids import creation_time
 
 # ── comments ──
 
+SHARDS = 8
+"""Keys of each list of the whole site."""
 _ARRIVAL_LIFETIME = timedelta(days=30)
 
 
@@ -101,6 +103,10 @@ class Comment:
         return self.held or Status.PUBLISHED
 
     @property
+    def shard(self) -> int:
+        return shard_of(self.ulid, SHARDS)
+
+    @property
     def created_at(self) -> datetime:
         return creation_time(self.ulid)
 
@@ -127,7 +133,12 @@ COMMENT = Entity(
     gsi3=Key("PRODUCT#{product}#{language}#{rating}", "{ulid}", when="rating"),
 )
 REPLY = Entity(Comment, Key("PRODUCT#{product}", "REPLY#{ulid}"), gsi1=Key("THREAD#{product}#{root}", "{ulid}"))
-HELD = Entity(Comment, Key("PRODUCT#{product}", "HELD#{ulid}"), gsi1=Key("MODERATION#{status}", "{ulid}"))
+HELD = Entity(Comment, Key("PRODUCT#{product}", "HELD#{ulid}"), gsi1=Key("MODERATION#{status}#{shard}", "{ulid}"))
+
+
+def held_partitions(status: Status) -> list[Partition[Comment]]:
+    """The held comments of a status, to be merged in the order of their ids."""
+    return [HELD.on("gsi1", status=status, shard=shard) for shard in range(SHARDS)]
 
 
 def entity_for(comment: Comment) -> Entity[Comment]:
@@ -213,8 +224,6 @@ def published_place(product: str, ulid: str, *, reply: bool | None) -> ItemKey[C
 
 # ── pointers ──
 
-LATEST_SHARDS = 8
-
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
@@ -228,14 +237,14 @@ class Pointer:
 
     @property
     def shard(self) -> int:
-        return shard_of(self.ulid, LATEST_SHARDS)
+        return shard_of(self.ulid, SHARDS)
 
 
 POINTER = Entity(
     Pointer,
     Key("USER#{author}", "COMMENT#{ulid}"),
     gsi1=Key("LATEST#{shard}", "{ulid}"),
-    gsi2=Key("WAITING#{held}", "{ulid}", when="held"),
+    gsi2=Key("WAITING#{held}#{shard}", "{ulid}", when="held"),
 )
 
 
@@ -277,7 +286,7 @@ async def count_member_comments(table: Table, author: str, *, with_held: bool) -
 
 async def find_pointers(table: Table, ulid: str) -> tuple[Pointer, ...]:
     """Every pointer to a comment with this id, as far as the index shows it."""
-    with_id = POINTER.on("gsi1", shard=shard_of(ulid, LATEST_SHARDS), ulid=ulid)
+    with_id = POINTER.on("gsi1", shard=shard_of(ulid, SHARDS), ulid=ulid)
     return (await table.query(with_id, limit=10)).records
 
 
@@ -294,12 +303,13 @@ def _of_member(author: str, *, with_held: bool) -> Partition[Pointer]:
 async def read_latest_comments(table: Table, status: Status | None, window: Window) -> Page[Comment]:
     """All comments, or those of a status, newest first."""
     request = window.open(f"latest:{status}")
+    limit = shard_limit(request.wanted, SHARDS)
     if status in (Status.PENDING, Status.REJECTED):
-        return await table.page([HELD.on("gsi1", status=status).newest_first()], request)
-    shards = [POINTER.on("gsi1", shard=shard).newest_first() for shard in range(LATEST_SHARDS)]
+        return await table.page([shard.newest_first() for shard in held_partitions(status)], request, limit=limit)
+    shards = [POINTER.on("gsi1", shard=shard).newest_first() for shard in range(SHARDS)]
     if status is Status.PUBLISHED:
         shards = [shard.where(absent("held")) for shard in shards]
-    page = await table.page(shards, request, limit=shard_limit(request.wanted, LATEST_SHARDS))
+    page = await table.page(shards, request, limit=limit)
     return page.map(await comments_of(table, page.nodes, with_held=status is None))
 
 

@@ -87,10 +87,11 @@ _LATEST = 100
 
 
 async def read_own_held(table: Table, author: str) -> list[Comment]:
-    """The held replies among a member's latest hundred comments, oldest first."""
-    pointers = await table.query(POINTER.on(author=author).newest_first(), limit=_LATEST)
+    """The held replies among a member's latest hundred comments, oldest first; consistent."""
+    pointers = await table.query(POINTER.on(author=author).newest_first(), limit=_LATEST, consistent=True)
     waiting = [one for one in reversed(pointers.records) if one.reply and one.held is not None]
-    return await table.find_many([HELD.at(product=one.product, ulid=one.ulid) for one in waiting])
+    places = [HELD.at(product=one.product, ulid=one.ulid) for one in waiting]
+    return await table.find_many(places, consistent=True)
 
 
 async def read_threads(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Thread]:
@@ -107,8 +108,9 @@ async def read_answered(table: Table, keys: Sequence[tuple[str, str, bool]]) -> 
 
 
 async def read_held(table: Table, stubs: Sequence[Comment]) -> list[Comment | None]:
-    """The held comment in whose place each stub stands; None if it is gone."""
-    held = await table.get_many([HELD.at(product=stub.product, ulid=stub.ulid) for stub in stubs])
+    """The held comment in whose place each stub stands, consistent; None if it is gone."""
+    places = [HELD.at(product=stub.product, ulid=stub.ulid) for stub in stubs]
+    held = await table.get_many(places, consistent=True)
     return [None if comment is None else replace(comment, threaded=True) for comment in held]
 
 

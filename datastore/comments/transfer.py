@@ -271,12 +271,12 @@ async def listed_replies(table: Table, product: str, root: str) -> int:
 
 async def listed_held(table: Table, status: records.Status) -> int:
     """How many comments a moderator's queue lists."""
-    return await _count(table, HELD.on("gsi1", status=status))
+    return sum([await _count(table, partition) for partition in records.held_partitions(status)])
 
 
 async def listed_latest(table: Table) -> int:
     """How many comments the index of the site's latest ones lists."""
-    return sum([await _count(table, records.POINTER.on("gsi1", shard=shard)) for shard in range(records.LATEST_SHARDS)])
+    return sum([await _count(table, records.POINTER.on("gsi1", shard=shard)) for shard in range(records.SHARDS)])
 
 
 async def _count(table: Table, partition: Partition[Any]) -> int:

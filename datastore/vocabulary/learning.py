@@ -214,7 +214,7 @@ async def delete_sentence(table: Table, sentence: Sentence, answer: str, unit: U
 
 
 async def read_quiz_result(table: Table, user: str, day: date, result: str) -> QuizResult | None:
-    return await table.get(QUIZ.at(user=user, date=day, id=result))
+    return await table.get(QUIZ.at(user=user, date=day, id=result), consistent=True)
 
 
 async def read_sentence(table: Table, user: str, day: date, sentence_id: str) -> Sentence | None:
@@ -222,7 +222,7 @@ async def read_sentence(table: Table, user: str, day: date, sentence_id: str) ->
 
 
 async def read_active_days(table: Table, user: str) -> ActiveDays | None:
-    return await table.get(ACTIVE_DAYS.at(user=user))
+    return await table.get(ACTIVE_DAYS.at(user=user), consistent=True)
 
 
 @dataclass(frozen=True, slots=True)

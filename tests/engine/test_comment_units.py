@@ -49,7 +49,7 @@ async def units(table: Table, ratings: tuple[int, ...] | None, counts: CommentCo
 @pytest.mark.parametrize(
     ("size", "on_average", "at_most", "unfiltered"), [(300, 2.2, 3.0, 1.5), (3072, 12.0, 15.0, 8.5)]
 )
-async def test_a_page_costs_little_with_any_filter_and_with_none(
+async def test_a_page_costs_little_in_the_mean_of_all_filters_and_with_each(
     one_table: Table, size: int, on_average: float, at_most: float, unfiltered: float
 ) -> None:
     """The same bounds whether the counts are known or not: the first visitor's page is planned without them."""

@@ -63,11 +63,15 @@ async def test_300_comments_a_second_on_one_product_leave_every_key_room(
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("premoderation", [False, True])
 async def test_2000_comments_a_second_on_as_many_products_leave_every_key_room(
-    default_engine: RunningEngine, tmp_path: Path, table_name: str
+    default_engine: RunningEngine, tmp_path: Path, table_name: str, *, premoderation: bool
 ) -> None:
-    """At most 700 units a second, though each of them moves its product in the ranking."""
-    async with lagging_services(default_engine, tmp_path, table_name, lag=LAG) as (engine, [client]):
+    """At most 700 units a second, though each of them moves its product in the ranking, or waits for a moderator."""
+    async with lagging_services(default_engine, tmp_path, table_name, lag=LAG, premoderation=premoderation) as (
+        engine,
+        [client],
+    ):
         await post_all(client, [f"p{number}" for number in range(COMMENTS)])
         before = units(engine)
         await post_all(client, [f"p{number}" for number in range(COMMENTS)])

@@ -1,6 +1,7 @@
 """Threads in trouble: more replies at once than one takes, ten thousand of them, and indexes that are behind."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,13 +20,14 @@ from tests.engines import RunningEngine
 from tests.intercepted import Send, intercepted
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import DELETE_COMMENT, MODERATE_COMMENT, MODERATE_COMMENTS, mutation
+from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, MODERATE_COMMENTS, mutation
 
 REPLY_TO = mutation("postComment", "CommentPosted", "comment { id }", refused="code retryAfterSeconds")
 THREADS = """query ($first: Int, $after: String) { comments(product: "42", first: 1) { nodes {
   replyCount replies(first: $first, after: $after) { nodes { id body } pageInfo { hasNextPage endCursor } } } } }"""
 REPLIES = """query ($id: ID!, $first: Int, $after: String) { comment(id: $id) {
   replies(first: $first, after: $after) { nodes { id body } pageInfo { hasNextPage endCursor } } } }"""
+OWN_THREADS = """{ comments(product: "42", first: 2) { nodes { body replies(first: 1) { nodes { id } } } } }"""
 COUNT = "query ($id: ID!) { comment(id: $id) { replyCount } }"
 HELD_SECONDS = 0.05
 """For so long a transaction keeps others from its items: twenty a second can change one item."""
@@ -118,6 +120,26 @@ async def converse(client: Client, name: str, root: str, chance: Random) -> None
         else:
             status = chance.choice(["PUBLISHED", "REJECTED"])
             await mod.ask(MODERATE_COMMENTS, input={"comments": own[:5], "status": status})
+
+
+async def test_members_see_their_held_comments_at_once_through_another_process(
+    default_engine: RunningEngine, tmp_path: Path, table_name: str
+) -> None:
+    """A held reply, and an edit of a held comment whose stub others see, though plain reads show neither yet."""
+    lag = Lag(mean=1e6, longest=1e6, stale=1.0)
+    async with lagging_services(default_engine, tmp_path, table_name, lag=lag, services=2) as (engine, clients):
+        here, there = (client.member("ada") for client in clients)
+        mod = clients[0].member("mod", Role.MODERATOR)
+        held, answered = [(await post(here))["id"] for _ in range(2)]
+        await post(here, rating=None, inReplyTo=held)
+        await mod.ask(MODERATE_COMMENT, input={"comment": held, "status": "PENDING"})
+        await engine.catch_up()
+        await here.ask(EDIT_COMMENT, input={"comment": held, "body": "Edited."})
+        clients[0].services.policy = replace(clients[0].services.policy, premoderation=True)
+        reply = await post(here, rating=None, inReplyTo=answered)
+        first, second = (await there.ask(OWN_THREADS))["nodes"]
+        assert first["replies"]["nodes"] == [{"id": reply["id"]}]
+        assert second["body"] == "Edited."
 
 
 async def test_threads_are_exact_where_reads_and_indexes_are_behind(

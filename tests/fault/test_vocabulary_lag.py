@@ -34,7 +34,9 @@ async def test_what_another_process_has_just_written_is_found(tmp_path: Path) ->
             created = await here.ask(CREATE_LIST, input={"name": f"List {number}", "public": number == 0})
             given = {"list": created["list"]["id"]}
             assert (await there.ask(SUBSCRIBE, input=given))["subscription"]["active"]
-            assert "result" in await there.ask(RECORD_QUIZ, input={**given, "correct": 1, "total": 2})
+            recorded = await there.ask(RECORD_QUIZ, input={**given, "correct": 1, "total": 2})
+            result = recorded["result"]["id"]
+            assert await here.ask("query ($id: ID!) { node(id: $id) { id } }", id=result) == {"id": result}
             for writer, reader in ((there, here), (here, there)):
                 words = [{"simplified": "好", "definition": "good"}]
                 added = await writer.ask(ADD_WORDS, input={**given, "words": words})

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from datastore.dynamo import EngineUnavailable, Table, deadline, open_table
+from datastore.dynamo import CredentialsRefused, DeadlineExceeded, EngineUnavailable, Table, deadline, open_table
 from datastore.dynamo.transport.client import DirectClient, read_endpoint
 from datastore.people.profiles import PROFILE
 
@@ -135,6 +135,60 @@ async def test_credentials_that_expire_are_fetched_anew(monkeypatch: pytest.Monk
     assert engine.signers[-2:] == ["AKID3", "AKID3"]
     assert engine.asked[-1].headers["X-Amz-Security-Token"] == "token3"
     assert given == 3
+
+
+@pytest.mark.parametrize("sdk_only", [False, True])
+async def test_credentials_that_come_expired_are_fetched_again(
+    monkeypatch: pytest.MonkeyPatch, *, sdk_only: bool
+) -> None:
+    """The SDK raises a bare RuntimeError for those: whichever client asked, the request asks once more."""
+    minutes: list[int] = []
+
+    async def credentials(_: web.BaseRequest) -> web.Response:
+        expires = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=minutes.pop(0) if minutes else 1)
+        expiration = expires.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return web.json_response({"AccessKeyId": "A", "SecretAccessKey": "s", "Token": "t", "Expiration": expiration})
+
+    engine = Engine()
+    async with serving(engine) as url, serving(credentials) as giver:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", giver)
+        async with open_table("ringside", sdk_only=sdk_only) as table:
+            minutes += [-1, 60]
+            await nobody(table)
+    assert (engine.signers, minutes) == (["A"], [])
+
+
+async def test_a_role_that_is_refused_is_asked_for_until_the_deadline(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By an identity provider's token, as in EKS: a refusal of the token service is none of DynamoDB's."""
+    refused: list[bool] = []
+
+    async def assume_role(_: web.BaseRequest) -> web.Response:
+        if refused:
+            refused.append(True)
+            error = "<ErrorResponse><Error><Code>InvalidIdentityToken</Code></Error></ErrorResponse>"
+            return web.Response(status=400, text=error, content_type="text/xml")
+        expires = (dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1)).isoformat()
+        given = {"AccessKeyId": "A", "SecretAccessKey": "s", "SessionToken": "t", "Expiration": expires}
+        fields = "".join(f"<{name}>{value}</{name}>" for name, value in given.items())
+        action = "AssumeRoleWithWebIdentity"
+        answer = f"<{action}Result><Credentials>{fields}</Credentials></{action}Result>"
+        return web.Response(text=f"<{action}Response>{answer}</{action}Response>", content_type="text/xml")
+
+    token = tmp_path / "token"
+    token.write_text("a-token")
+    async with serving(assume_role) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", url)
+        monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
+        monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/ringside")
+        async with open_table("ringside") as table:
+            refused.append(True)
+            with deadline(2), pytest.raises(DeadlineExceeded) as late:
+                await table.get(PROFILE.at(user="ada"))
+    assert isinstance(late.value.__cause__, CredentialsRefused)
+    assert len(refused) > 2
 
 
 async def test_a_missing_region_or_profile_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

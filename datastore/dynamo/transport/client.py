@@ -26,19 +26,20 @@ import re
 import ssl
 import time
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import aioboto3
 import orjson
 from aiobotocore.config import AioConfig
+from aiobotocore.credentials import AioRefreshableCredentials
 from aiobotocore.httpsession import AIOHTTPSession
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, CredentialRetrievalError
 from botocore.httpsession import get_cert_path
 from botocore.parsers import ResponseParserError, create_parser
 from yarl import URL
@@ -252,6 +253,8 @@ def parse_error(model: Any, operation: str, response: Response) -> ClientError:
 
 # ── client ──
 
+R = TypeVar("R")
+
 _CONNECTIONS = 64
 _log = logging.getLogger(__name__)
 
@@ -274,14 +277,26 @@ async def open_client(
     # A local engine takes any credentials, but the protocol wants some.
     local = {} if url is None else {"aws_access_key_id": "ringside", "aws_secret_access_key": "ringside"}
     session = aioboto3.Session(region_name=region or ("us-east-1" if url else None), **local)
+    credentials = await session.get_credentials()
+    if isinstance(credentials, AioRefreshableCredentials):
+        for method in ("get_frozen_credentials", "get_account_id"):
+            setattr(credentials, method, partial(_refreshed, getattr(credentials, method)))
     # Without TLS the SDK would load all authorities' certificates for nothing, which takes 25 ms.
     verify = False if url is not None and url.startswith("http:") else None
     async with session.client("dynamodb", endpoint_url=url, config=config, verify=verify) as sdk:
         if sdk_only:
             yield sdk
             return
-        async with _direct(session, sdk, table, http_settings) as client:
+        async with _direct(credentials, sdk, table, http_settings) as client:
             yield client
+
+
+async def _refreshed(read: Callable[[], Awaitable[R]]) -> R:
+    """What either client reads of credentials. The SDK lets out whatever goes wrong while it fetches new ones."""
+    try:
+        return await read()
+    except Exception as error:
+        raise CredentialRetrievalError(provider="AWS", error_msg=str(error)) from error
 
 
 def _noting(settings: dict[str, Any]) -> type[AIOHTTPSession]:
@@ -296,11 +311,8 @@ def _noting(settings: dict[str, Any]) -> type[AIOHTTPSession]:
 
 
 @asynccontextmanager
-async def _direct(
-    session: aioboto3.Session, sdk: Any, table: str, http_settings: Mapping[str, Any]
-) -> AsyncIterator[Any]:
+async def _direct(credentials: Any, sdk: Any, table: str, http_settings: Mapping[str, Any]) -> AsyncIterator[Any]:
     """A direct client, or the SDK's own where only that one can be used."""
-    credentials = await session.get_credentials()
     endpoint = await read_endpoint(sdk, table)
     no_credentials = None if credentials else "there are no credentials"
     has_tls = endpoint.url.scheme == "https"
