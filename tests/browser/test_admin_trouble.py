@@ -300,14 +300,14 @@ async def test_matches_that_are_typed_while_others_are_added_stay(visited: Visit
 async def test_matches_that_are_typed_for_one_event_are_added_to_no_other(visited: Visited, browser: Browser) -> None:
     """They wait with their own card, also while another event is made."""
     starts = iso(utc_now() + timedelta(days=20))
-    for name in ("Typed lines", "Other night"):
+    for name in ("Typed lines", "Lines elsewhere"):
         visited.edit(CREATE_EVENT, name=name, season="2026", startsAt=starts)
     page = await opened(visited, browser, "editor", "#/events")
     lines = page.page.locator("#card-matches")
     await page.page.get_by_role("button", name="Typed lines").click()
     await lines.fill("Ada v Bo")
-    await page.page.get_by_role("button", name="Other night").click()
-    await expect(page.page.get_by_role("heading", name="Other night")).to_be_focused()
+    await page.page.get_by_role("button", name="Lines elsewhere").click()
+    await expect(page.page.get_by_role("heading", name="Lines elsewhere")).to_be_focused()
     await expect(lines).to_have_value("")
     await page.page.locator("#new-event-name").fill("Made night")
     await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
