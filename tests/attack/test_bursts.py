@@ -198,7 +198,7 @@ async def test_a_flood_of_pings_lets_others_go_between(
     answered in the end.
     """
     turns: RequestTurns = served.server.lifespan.state["pipeline"].request_turns
-    served.server.config.ws_ping_interval = None  # whose pings are not answered for 40 s is closed, and these answer none
+    served.server.config.ws_ping_interval = None  # these sockets answer none, for which they would be closed after 40 s
     received = 0
 
     async def count_bytes(reader: asyncio.StreamReader) -> None:
