@@ -93,7 +93,8 @@ ADVICE: Final = {
     "IDEMPOTENCY_MISMATCH": "A fault of the client: choose a new key for each new input.",
     "CHALLENGE_NEEDED": "Ask for a `challenge`, solve it, and send the same again with its `solution`.",
     "RATE_LIMITED": "Wait for `retryAfterSeconds`, then send the same again.",
-    "UNAVAILABLE": "Send the same again after `retryAfterSeconds`, a mutation with the same `idempotencyKey`.",
+    "UNAVAILABLE": "Send the same again after `retryAfterSeconds` or `Retry-After`, a mutation with the same "
+    "`idempotencyKey`.",
     "BAD_REQUEST": "A fault of the client: `message` says what to send instead.",
     "UNAUTHENTICATED": "Get a new token, or a new visit, and send the same again.",
     "OVERLOADED": "Wait that long, then send the same again.",

@@ -378,7 +378,9 @@ class RefusalCode(Enum):
     IDEMPOTENCY_MISMATCH = _code("IDEMPOTENCY_MISMATCH", "The idempotency key was used before with another input.")
     CHALLENGE_NEEDED = _code("CHALLENGE_NEEDED", "A proof of work is needed: solve a `challenge` first.")
     RATE_LIMITED = _code("RATE_LIMITED", "Too many of these in a short time.")
-    UNAVAILABLE = _code("UNAVAILABLE", "The table did not answer in time; nothing is lost, try again.")
+    UNAVAILABLE = _code(
+        "UNAVAILABLE", "The table, or what checks tokens, did not answer in time; nothing is lost, try again."
+    )
 
 
 @strawberry.type(description="Why a mutation was not carried out. Nothing was changed.")

@@ -403,7 +403,7 @@ class Migration:
         if members:
             return members[0]
         if address in self._members:
-            raise InvalidInput("the users file gives this address to nobody's id: write the `id` of a User")
+            raise InvalidInput("the users file has an id for this address that no member has: write the `id` of a User")
         if not self._options.create_members:
             raise InvalidInput("no member has this email address")
         profile = new_record(self._services.seal, email, since)

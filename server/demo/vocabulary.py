@@ -52,9 +52,9 @@ async def _ensure_list(services: Services, name: str, level: int, file: str) -> 
         word_list = new
     if word_list.word_count:
         return word_list
-    words = [parse_word(new.list, NewWord(**row), (file,)) for row in read_rows(file)]
+    words = [parse_word(word_list.list, NewWord(**row), (file,)) for row in read_rows(file)]
     batch = WordBatch(_id("words", name), words, len(words))
-    return (await add_words(services.table, new.list, batch, unit)).list
+    return (await add_words(services.table, word_list.list, batch, unit)).list
 
 
 async def _add_learners(services: Services, word_list: WordList, seed: int) -> None:

@@ -286,8 +286,7 @@ async def from_provider(request: Request) -> Response:
     if flow is None:
         return _back(request, "", "provider")
     try:
-        with deadline(_services(request).policy.request_seconds):
-            session = await _signed_in(request, flow)
+        session = await _signed_in(request, flow)
     except NotSignedInThere as failed:
         _log.warning("the provider signed nobody in", reason=str(failed))
         return _back(request, flow.asked, "provider", ends=not isinstance(failed, OfAnotherFlow))
@@ -304,17 +303,18 @@ async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
     client, services = _client(request), _services(request)
     identification: Identification = request.state.pipeline.identification
     _count(request, "ended at the provider")
-    named, at = await client.member(flow, request.query_params)
-    if flow.adds_to is None:
-        visitor = identification.visitor_in_cookie(request.scope["headers"])
-        return _kept(services, *await sign_in_by_provider(services, named, visitor, at))
-    by = await identification.session_in_cookie(
-        request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
-    )
-    if by is None or by.id != flow.adds_to:
-        raise NotSignedIn("The session that asked for this has ended.")
-    begun = await add_provider(services, named, by, at)
-    return None if begun is None else _kept(services, *begun)
+    named, at = await client.member(flow, request.query_params)  # the provider may take longer than the table
+    with deadline(services.policy.request_seconds):
+        if flow.adds_to is None:
+            visitor = identification.visitor_in_cookie(request.scope["headers"])
+            return _kept(services, *await sign_in_by_provider(services, named, visitor, at))
+        by = await identification.session_in_cookie(
+            request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
+        )
+        if by is None or by.id != flow.adds_to:
+            raise NotSignedIn("The session that asked for this has ended.")
+        begun = await add_provider(services, named, by, at)
+        return None if begun is None else _kept(services, *begun)
 
 
 def _kept(services: Services, session: Session, token: str) -> tuple[str, int]:

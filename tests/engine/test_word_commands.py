@@ -110,7 +110,7 @@ async def test_the_old_layout_is_migrated_and_mailed(
         assert (unknown.returncode, "16 written, 0 existed already" in unknown.stdout) == (1, True), unknown.stdout
         rows = report.read_text().splitlines()[1:]
         assert sorted(row.split(",")[2] for row in rows) == ["reader1@example.org"] * 2 + ["reader2@example.org"] * 2
-        assert all("gives this address to nobody's id" in row for row in rows)
+        assert all("has an id for this address that no member has" in row for row in rows)
         for written in (20, 0):
             done = await asyncio.to_thread(ringside, *arguments, "--report", str(report), **variables)
             assert done.returncode == 0, done.stderr

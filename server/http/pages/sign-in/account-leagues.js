@@ -10,6 +10,7 @@ const { AdmitToLeague, RemoveFromLeague, LeaveLeague, DeleteLeague } = asked.doc
 const MEANWHILE = { NOT_FOUND: 'leagueChanged', NOT_ALLOWED: 'leagueChanged', CONFLICT: 'leagueChanged' };
 
 let confirmed = null; // what is done with a league once its button is pressed
+let sent = {}; // the league that was asked for last, and its key: after a lost answer a repeat makes no second one
 
 // Guests and who is suspended have none; nor does a site without a season.
 export async function fillLeagues() {
@@ -44,9 +45,9 @@ function confirmFirst(what, league, item) {
   by('end-hint').textContent = say(`${what}Hint`);
   by('end-now').textContent = say(what);
   confirmed = async () => {
-    const isLast = what === 'leave' && league.viewerMembership === 'CAPTAIN';
-    const told = isLast ? { ...MEANWHILE, CONFLICT: 'lastCaptain' } : MEANWHILE;
-    await change(what === 'leave' ? LeaveLeague : DeleteLeague, { league: league.id }, told);
+    await change(what === 'leave' ? LeaveLeague : DeleteLeague, { league: league.id }, MEANWHILE).catch(error => {
+      throw error.path?.includes('successor') ? new Refused('lastCaptain') : error;
+    });
     item.remove();
     back();
     tell(say(`${what}Done`, { name }));
@@ -74,7 +75,10 @@ by('new-league').addEventListener('submit', event => {
   if (!name) return mark(input, say('badName'));
   working(async () => {
     const told = { CONFLICT: 'tooManyLeagues', INVALID_INPUT: 'badName' };
-    const { league } = await change(CreateLeague, { name, season, entry }, told);
+    const text = JSON.stringify([signedIn.id, name, season, entry]);
+    if (sent.text !== text) sent = { text, key: crypto.getRandomValues(new Uint32Array(4)).join('-') };
+    const { league } = await change(CreateLeague, { name, season, entry, idempotencyKey: sent.key }, told);
+    sent = {};
     const made = row(league), details = made.querySelector('details');
     by('own-leagues').prepend(made);
     input.value = '';
@@ -161,7 +165,7 @@ class CaptainsLeague {
     this.count.textContent = say('members', { count });
     this.waiting.replaceChildren(...waiting.map(place => this.place(place)));
     this.members.replaceChildren(...members.map(place => this.place(place)));
-    this.nobody.hidden = !this.places.length || waiting.length > 0;
+    this.nobody.hidden = Boolean(this.after) || !this.places.length || waiting.length > 0;
     this.more.hidden = !this.after;
   }
 

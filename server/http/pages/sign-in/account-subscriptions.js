@@ -14,8 +14,9 @@ export async function fillSubscriptions() {
 }
 
 function row({ list, characterSet, active }) {
-  const label = isolated(list.name), item = make('li'), text = make('span', { textContent: label });
-  if (characterSet === 'TRADITIONAL') text.append(` · ${say('traditional')}`);
+  const name = isolated(list.name), item = make('li');
+  const label = characterSet === 'TRADITIONAL' ? `${name} · ${say('traditional')}` : name;
+  const text = make('span', { textContent: label });
   text.append(` · ${say(active ? 'emailsOn' : 'emailsOff')}`);
   item.append(text);
   if (!active) return item;

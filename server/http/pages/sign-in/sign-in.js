@@ -303,9 +303,12 @@ async function fillMore() {
   shown = whose;
   try {
     const [{ fillLeagues }, { fillSubscriptions }] = await Promise.all([
-      import('/sign-in/account-leagues.js'), import('/sign-in/account-subscriptions.js')]);
+      import('/sign-in/account-leagues.js'), import('/sign-in/account-subscriptions.js'),
+    ]).catch(() => {
+      throw new Refused('notLoaded');
+    });
     await Promise.all([fillLeagues(), fillSubscriptions()]);
-  } catch (error) { // opened again, it asks again
+  } catch (error) { // opened again, it asks again; a script that did not arrive needs the page anew
     shown = '';
     if (!by('status').textContent) tell(reason(error));
   }
@@ -408,6 +411,7 @@ function tellTabs() {
 
 async function enter() {
   forget(KEPT);
+  shown = ''; // what the account had may be old
   signedIn = await ask(Viewer);
   if (!signedIn) throw new Refused('noCookie');
   tellTabs();
