@@ -68,7 +68,7 @@ async def measured(engines: EnginePair, days: int, *, hooked: bool) -> dict[str,
 
 POINTERS: Final = ("USER#", "LATEST#")
 """A pointer lies in its author's collection and in the index of the latest comments; nothing else of a comment does."""
-BESIDE: Final = ("LEADERBOARD#", "CONTENDERS#", "BOARD#", "ADDRESS#", "VOTER#new", "LEADERS#", "WEBHOOKS")
+BESIDE: Final = ("RESULTS#", "CONTENDERS#", "BOARD#", "ADDRESS#", "VOTER#new", "LEADERS#", "WEBHOOKS")
 """Written for many operations at once, or by the clock."""
 
 

@@ -7,7 +7,7 @@ from schema.framework.declarations import described, mutation, object_type, reco
 from schema.jobs import Job
 from schema.voting import BOARD_SLUG
 
-LENGTH = "at most 1 MB, counted with the escapes that it has in the request's JSON"
+LENGTH = "at most 1 MB; the request with its escapes has to fit into RINGSIDE_MAX_BODY_BYTES, too"
 DRY_RUN = "Whether to change nothing, and only to say what would be added and what is wrong."
 
 

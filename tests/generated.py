@@ -87,7 +87,8 @@ ADVICE: Final = {
     "LOCKED": "Show it as closed. With `retryAfterSeconds`, it opens after that time.",
     "TOKEN_UNKNOWN": "It was altered, or is another viewer's. Draw again, or start a new quiz. A code: look at the "
     "newest email.",
-    "TOKEN_EXPIRED": "Draw again: the same pair comes with a new token. Or start a new quiz, or ask for another code.",
+    "TOKEN_EXPIRED": "Draw again: mostly the same pair comes with a new token. Or start a new quiz, or ask for another "
+    "code.",
     "TOKEN_SPENT": "The first use counts. Draw the next pair, start a new quiz, or ask for another code.",
     "EXHAUSTED": "Say that there is nothing to vote on yet.",
     "IDEMPOTENCY_MISMATCH": "A fault of the client: choose a new key for each new input.",

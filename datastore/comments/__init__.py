@@ -8,8 +8,8 @@
 | many comments                        | BatchGetItem of the same three, of missing ones twice   | 3 a hundred      |
 | a moderator's queue, oldest first    | gsi1 MODERATION#<status>#<shard>, 8 shards merged       | 8 a page         |
 | the same of reported comments        | gsi1 MODERATION#PUBLISHED, and the comments, 1-5 rounds | 2-10             |
-| its length, up to 1,001              | gsi2 WAITING#<status>#<shard>; of reports, and their    | 8; 11 a thousand |
-|                                      | comments                                                |                  |
+| its length, up to 1,001              | gsi2 WAITING#<status>#<shard>, 8 shards merged          | 8-16             |
+| the same of reported comments        | gsi1 MODERATION#PUBLISHED, and the comments             | 11 a thousand    |
 | arrivals since a position            | COMMENT#, REPLY# and ARRIVAL#<ulid> between two         | 3-4              |
 | post, edit, delete, moderate         | one transaction: comment, counts, pointer, receipt      | 1                |
 

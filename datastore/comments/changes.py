@@ -6,7 +6,6 @@ The occurrence in the journal tells an attempt whose answer was lost that it was
 the comment since. With the journal off, what the conditions failed on has to tell it.
 """
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,7 +23,7 @@ from datastore.comments.reviews import place_writes
 from datastore.comments.threads import ThreadChange, read_thread_change
 from datastore.comments.verified import PROOF, ShownProof, entry_writes
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
-from datastore.dynamo.paging import shard_limit
+from datastore.dynamo.paging import merge, shard_limit
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.values.ids import first_id
 
@@ -195,9 +194,10 @@ async def count_queue(table: Table, status: Status, *, since: datetime | None = 
     """
     if status is not Status.PUBLISHED:
         first = None if since is None else first_id(since)
-        held = [records.POINTER.on("gsi2", held=status, shard=shard) for shard in range(records.SHARDS)]
-        found = [table.query(shard.between(first, None), limit=MOST_COUNTED + 1) for shard in held]
-        return min(sum([len(shard.records) for shard in await asyncio.gather(*found)]), MOST_COUNTED + 1)
+        shards = [records.POINTER.on("gsi2", held=status, shard=shard) for shard in range(records.SHARDS)]
+        limits = [shard_limit(MOST_COUNTED + 1, records.SHARDS)] * records.SHARDS
+        merged = await merge(table, [shard.between(first, None) for shard in shards], limits, MOST_COUNTED + 1)
+        return len(merged.items)
     count = 0
     async for some in batches(table.iterate(records.REPORTS.on("gsi1"), at_once=1000), _AT_ONCE):
         places = [records.published_place(one.product, one.ulid, reply=one.reply) for one in some]

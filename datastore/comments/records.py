@@ -39,7 +39,7 @@ from datastore.values.ids import creation_time
 # ── comments ──
 
 SHARDS = 8
-"""Keys of each list of the whole site."""
+"""Keys of the list of the site's latest comments, and of each list of held ones."""
 _ARRIVAL_LIFETIME = timedelta(days=30)
 
 

@@ -216,7 +216,9 @@ async def make_member(
         found = await find_identity(table, new.key, unit.now)
         if found is None:
             raise
-        return await _join(table, found, shown, unit) if used and found.last_used_at is None else (found, False)
+        if used and found.last_used_at is None:
+            return await _join(table, found, shown, unit)
+        return found, used and found.user == profile.user  # an attempt whose answer was lost has made them
     return new, used
 
 
@@ -243,8 +245,8 @@ async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWor
     joined = PROFILE.update(key, values={"joined_at": unit.now}, when=present())
     try:
         await table.transact(used, PROFILE.check(key, present()) if has_joined else joined)
-    except ConditionFailed:  # they have just done so on another process
-        has_joined = True
+    except ConditionFailed as failed:  # on another process, unless an attempt whose answer was lost has
+        has_joined = has_joined or not failed.was_written(IDENTITY, replace(identity, **values))
     return replace(identity, **values), not has_joined
 
 

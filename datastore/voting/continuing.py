@@ -46,7 +46,7 @@ async def continue_walk(table: Table, visitor: str, member: str, board: str, now
         if last is None:
             return False
         if last.continued_by is not None:
-            return last.continued_by == member
+            return last.continued_by == member and last.at == now  # by an attempt whose answer was lost
         end = Vote(visitor, board, last.number + 1, 0, 0, PairVerdict.SKIP, at=now, walk=last.walk, continued_by=member)
         begin = replace(end, voter=member, number=1, continued_by=None, order=visitor)
         await table.transact(

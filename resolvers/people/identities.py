@@ -104,10 +104,11 @@ class Members:
             profiles.amend(user, replace(profile, expires=None))
 
     async def of_profile(self, profile: Profile) -> list[Identity]:
-        """By what a member signs in, the oldest first."""
+        """By what a member signs in, the oldest first; of an imported author, by what they were imported."""
         found = await self._found.load_many([IdentityKey.parse(text) for text in profile.identities])
-        own = [each for each in found if each is not None and each.user == profile.user and not each.is_imported]
-        return sorted(own, key=lambda each: (each.since, each.key))
+        own = [each for each in found if each is not None and each.user == profile.user]
+        shown = [each for each in own if not each.is_imported] or own
+        return sorted(shown, key=lambda each: (each.since, each.key))
 
     async def addresses_of(self, profile: Profile) -> set[IdentityKey]:
         """The addresses that a member has confirmed."""

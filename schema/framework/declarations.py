@@ -372,7 +372,7 @@ class RefusalCode(Enum):
     TOKEN_UNKNOWN = _code(
         "TOKEN_UNKNOWN", "The token was not issued to this visitor, was altered, or is not the code that was sent."
     )
-    TOKEN_EXPIRED = _code("TOKEN_EXPIRED", "The token is too old.")
+    TOKEN_EXPIRED = _code("TOKEN_EXPIRED", "The token is too old, or the viewer has taken over a visitor's walk since.")
     TOKEN_SPENT = _code("TOKEN_SPENT", "The token was already used, or a code was guessed wrongly five times.")
     EXHAUSTED = _code("EXHAUSTED", "There is nothing left to draw.")
     IDEMPOTENCY_MISMATCH = _code("IDEMPOTENCY_MISMATCH", "The idempotency key was used before with another input.")

@@ -39,6 +39,7 @@ from tests.authorisation.world import machine_of
 from tests.client import Client, serving
 from tests.command import on_table
 from tests.erasing import items_naming
+from tests.intercepted import Send, intercepted
 from tests.members import introduce
 from tests.queries import POST_COMMENT, UPDATE_PROFILE, mutation
 from tests.service import running_service
@@ -188,6 +189,25 @@ async def test_an_introduced_member_joins_at_the_first_sign_in(client: Client) -
     assert me["joinedAt"] > before.joined_at.isoformat()
     assert services.activity["new_members"] == 1
     await other.close()
+
+
+@pytest.mark.parametrize("introduced", [True, False])
+async def test_who_joins_is_counted_although_the_answer_was_lost(client: Client, *, introduced: bool) -> None:
+    shown, services = of_issuer(SignInMethod.SITE, "", "late"), client.services
+    if introduced:
+        await services.get(Members).introduce(shown, name="Late")
+    sent: list[str] = []
+
+    async def call(name: str, send: Send) -> Any:
+        answer = await send()
+        sent.append(name)
+        if len(sent) == 1:
+            raise TimeoutError
+        return answer
+
+    with intercepted(services.table, ("transact_write_items",), call):
+        await services.get(Members).make(shown)
+    assert services.activity["new_members"] == 1
 
 
 @pytest.mark.parametrize("name", ["\u200b", "\u3164\u2800", "a" + "\u0301" * 60])
