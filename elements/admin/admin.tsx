@@ -585,6 +585,7 @@ async function refusal(part: Part<any>, ...fields: any[]) {
   const refused: Refused[] = fields.filter((field) => field?.code && field.code !== 'OFFLINE');
   if (!refused.length) return;
   const english = refused.map(({ message }) => message);
+  for (const each of refused) if (each.code === 'BAD_USER_INPUT') each.code = 'INVALID_INPUT'; // a query's name for it
   await import('../refusals').then((module) => module.default(part, refused)).catch(() => {});
   for (const [place, each] of refused.entries()) {
     if (EXACT.includes(each.code) && each.message !== english[place]) each.message += ` \u2068${english[place]}\u2069`;
