@@ -341,9 +341,11 @@ class Admin extends Part<AdminViewerData> {
     void turn.finally(() => { if (turn === this.deciding) this.deciding = null; });
   }
 
-  /** Whether something was decided. */
+  /** Whether something was decided. An answer that is being typed to one of them would go with its comment. */
   private async settle(status: Status, ground?: string) {
     const before = this.targets();
+    const { answering } = this;
+    if (answering && before.some(({ id }) => id === answering.id) && (await answering.draft.comesFirst(answering.name, 'body'))) return false;
     const decided = await this.decide(status, ground, before);
     if (!decided) return false;
     void this.showDecided(before, decided);
@@ -388,7 +390,7 @@ class Admin extends Part<AdminViewerData> {
     const answer = await draft.send(ANSWER_FOR_SITE, { comment: id, ...draft.values });
     if (!answer) return;
     if (this.list) await this.showInPlace([answer.comment], this.current);
-    if (this.answering?.draft === draft) await this.closeAnswer();
+    if (this.answering?.draft === draft && !draft.isChanged) await this.closeAnswer();
     this.say(this.t('saved'));
   }
 

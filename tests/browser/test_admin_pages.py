@@ -136,6 +136,27 @@ async def test_an_admin_sees_a_review_s_stars_and_answers_it(visited: Visited, b
     await expect(mine).to_contain_text("rejected")
 
 
+async def test_an_answer_that_is_typed_is_not_lost_by_a_decision(visited: Visited, browser: Browser) -> None:
+    """Neither by the button nor by its key. Both come after it."""
+    given: dict[str, Any] = {"by": "waiter", "role": "member", "product": "asked", "language": "en"}
+    held = visited.edit(POST, **given, body="When will it be back?")["comment"]["id"]
+    visited.edit(HOLD, by="mo", role="moderator", comments=[held], status="PENDING")
+    page = await opened(visited, browser, "admin", "#/comments/held")
+    mine = page.page.locator("ringside-admin article").filter(has_text="When will it be back?")
+    await mine.get_by_role("button", name="Answer for the site").click()
+    answer = mine.get_by_label("The site’s answer")
+    await answer.fill("In May.")
+    await page.page.get_by_role("button", name="Publish").click()
+    for _ in range(2):
+        await expect(page.page.get_by_role("status")).to_contain_text("First save what you changed in Member")
+        await expect(answer).to_be_focused()
+        await expect(answer).to_have_value("In May.")
+        await mine.focus()
+        await page.page.keyboard.press("1")
+    await mine.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+
+
 @pytest.mark.parametrize("area", ["held", "latest"])
 async def test_a_decision_about_a_reported_comment_is_taken_back_without_its_reports(
     visited: Visited, browser: Browser, area: str
