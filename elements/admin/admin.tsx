@@ -389,6 +389,8 @@ class Admin extends Part<AdminViewerData> {
     const { id, draft } = this.answering!;
     const answer = await draft.send(ANSWER_FOR_SITE, { comment: id, ...draft.values });
     if (!answer) return;
+    const { id: answered, revision } = answer.comment;
+    this.last = this.last.map((one) => (one.id === answered ? { ...one, revision } : one)); // it can still be undone
     if (this.list) await this.showInPlace([answer.comment], this.current);
     if (this.answering?.draft === draft && !draft.isChanged) await this.closeAnswer();
     this.say(this.t('saved'));

@@ -116,7 +116,7 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
 
 
 async def test_an_admin_sees_a_review_s_stars_and_answers_it(visited: Visited, browser: Browser) -> None:
-    """In the site's name, without a decision about it; an empty answer takes it away."""
+    """In the site's name, without a decision about it; an empty answer takes it away. It is in no decision's way."""
     given: dict[str, Any] = {"by": "rater", "role": "member", "product": "rated", "language": "de"}
     review = visited.edit(POST, **given, body="Ganz gut.", rating=4)["comment"]["id"]
     page = await opened(visited, browser, "admin", "#/comments/latest")
@@ -134,6 +134,12 @@ async def test_an_admin_sees_a_review_s_stars_and_answers_it(visited: Visited, b
     await mine.get_by_text("Ganz gut.").first.click()
     await page.page.keyboard.press("1")
     await expect(mine).to_contain_text("rejected")
+    await mine.get_by_role("button", name="Answer for the site").click()
+    await mine.get_by_label("The site’s answer").fill("Why?")
+    await mine.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+    await page.page.get_by_role("button", name="Undo").click()
+    await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
 
 
 async def test_an_answer_that_is_typed_is_not_lost_by_a_decision(visited: Visited, browser: Browser) -> None:
