@@ -582,7 +582,7 @@ class Admin extends Part<AdminViewerData> {
 }
 
 /** Those that say in English alone what exactly is wrong: that stays behind the text of the page's language. */
-const EXACT = ['INVALID_INPUT', 'CONFLICT'];
+const EXACT = ['INVALID_INPUT', 'CONFLICT', 'NOT_ALLOWED', 'LOCKED'];
 
 /** Puts refusals into the page's language, as the elements do. What cannot be reached loads no texts either. */
 async function refusal(part: Part<any>, ...fields: any[]) {
