@@ -4,7 +4,7 @@ import { h } from '../base/dom';
 import { Part, newKey, on, pause } from '../base/part';
 import * as service from '../service';
 import type { Doc, Refused } from '../service';
-import { ADMIN_VIEWER, ANSWER_FOR_SITE, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
+import { ADMIN_VIEWER, ANSWERED_COMMENT, ANSWER_FOR_SITE, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
 import { type Area, Hidden, firstClick } from './area';
 import { Boards } from './boards';
@@ -264,6 +264,7 @@ class Admin extends Part<AdminViewerData> {
       this.chosen.clear();
       this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? this.readQueues(after, first) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
       await this.shown.open();
+      this.followAnswer();
       if (place === this.place) await this.go(this.current ?? this.list?.[0]?.id ?? null);
       if (read && !read.isConnected) await this.focus('article.current');
     }
@@ -293,6 +294,7 @@ class Admin extends Part<AdminViewerData> {
 
   private async show(list: Comment[], current: string | null) {
     this.shown!.nodes = list;
+    this.followAnswer();
     await this.go(current);
   }
 
@@ -384,14 +386,23 @@ class Admin extends Part<AdminViewerData> {
     await this.focus('#answer-body');
   }
 
-  private async answer(event: Event) {
+  /** What somebody else has answered meanwhile is seen before it is replaced. */
+  private followAnswer() {
+    const now = this.list?.find(({ id }) => id === this.answering?.id);
+    if (now) this.answering!.draft.follow({ body: now.answer?.body ?? '' });
+  }
+
+  private async readAnswered(id: string) {
+    const data = await this.insist(() => service.ask(ANSWERED_COMMENT, { id }));
+    if (data?.comment && this.list) await this.showInPlace([data.comment], this.current);
+  }
+
+  private async answer(event: Event, { id, revision }: Comment) {
     event.preventDefault();
-    const { id, draft } = this.answering!;
-    const answer = await draft.send(ANSWER_FOR_SITE, { comment: id, ...draft.values });
+    const { draft } = this.answering!;
+    const answer = await draft.send(ANSWER_FOR_SITE, { comment: id, ...draft.values, revision }, () => this.readAnswered(id));
     if (!answer) return;
-    const { id: answered, revision } = answer.comment;
-    this.last = this.last.map((one) => (one.id === answered ? { ...one, revision } : one)); // it can still be undone
-    if (this.list) await this.showInPlace([answer.comment], this.current);
+    this.last = this.last.map((one) => (one.id === id ? { ...one, revision: answer.comment.revision } : one)); // it can still be undone
     if (this.answering?.draft === draft && !draft.isChanged) await this.closeAnswer();
     this.say(this.t('saved'));
   }
@@ -548,7 +559,7 @@ class Admin extends Part<AdminViewerData> {
       );
     }
     return (
-      <form class="stack" onsubmit={(event: Event) => this.answer(event)}>
+      <form class="stack" onsubmit={(event: Event) => this.answer(event, comment)}>
         {this.answering.draft.field('body', this.t('answerAs', { name }), { tag: 'textarea', rows: 3, dir: 'auto' })}
         <div class="row">
           <button type="submit" class="primary">{this.t('save')}</button>
