@@ -418,6 +418,7 @@ class CommentsMutation:
         result_description="The comment, or why it was not answered.",
         comment="The comment's id.",
         body="The answer, up to 10,000 characters. It replaces one that is there; an empty one removes it.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     claim_comments = mutation(
         claiming.claim_comments,

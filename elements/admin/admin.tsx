@@ -4,7 +4,7 @@ import { h } from '../base/dom';
 import { Part, newKey, on, pause } from '../base/part';
 import * as service from '../service';
 import type { Doc, Refused } from '../service';
-import { ADMIN_VIEWER, ANSWER_FOR_SITE, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
+import { ADMIN_VIEWER, ANSWERED_COMMENT, ANSWER_FOR_SITE, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
 import { type Area, Hidden, firstClick } from './area';
 import { Boards } from './boards';
@@ -264,6 +264,7 @@ class Admin extends Part<AdminViewerData> {
       this.chosen.clear();
       this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? this.readQueues(after, first) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
       await this.shown.open();
+      this.followAnswer();
       if (place === this.place) await this.go(this.current ?? this.list?.[0]?.id ?? null);
       if (read && !read.isConnected) await this.focus('article.current');
     }
@@ -293,6 +294,7 @@ class Admin extends Part<AdminViewerData> {
 
   private async show(list: Comment[], current: string | null) {
     this.shown!.nodes = list;
+    this.followAnswer();
     await this.go(current);
   }
 
@@ -341,9 +343,11 @@ class Admin extends Part<AdminViewerData> {
     void turn.finally(() => { if (turn === this.deciding) this.deciding = null; });
   }
 
-  /** Whether something was decided. */
+  /** Whether something was decided. An answer that is being typed to one of them would go with its comment. */
   private async settle(status: Status, ground?: string) {
     const before = this.targets();
+    const { answering } = this;
+    if (answering && before.some(({ id }) => id === answering.id) && (await answering.draft.comesFirst(answering.name, 'body'))) return false;
     const decided = await this.decide(status, ground, before);
     if (!decided) return false;
     void this.showDecided(before, decided);
@@ -382,13 +386,24 @@ class Admin extends Part<AdminViewerData> {
     await this.focus('#answer-body');
   }
 
-  private async answer(event: Event) {
+  /** What somebody else has answered meanwhile is seen before it is replaced. */
+  private followAnswer() {
+    const now = this.list?.find(({ id }) => id === this.answering?.id);
+    if (now) this.answering!.draft.follow({ body: now.answer?.body ?? '' });
+  }
+
+  private async readAnswered(id: string) {
+    const data = await this.insist(() => service.ask(ANSWERED_COMMENT, { id }));
+    if (data?.comment && this.list) await this.showInPlace([data.comment], this.current);
+  }
+
+  private async answer(event: Event, { id, revision }: Comment) {
     event.preventDefault();
-    const { id, draft } = this.answering!;
-    const answer = await draft.send(ANSWER_FOR_SITE, { comment: id, ...draft.values });
+    const { draft } = this.answering!;
+    const answer = await draft.send(ANSWER_FOR_SITE, { comment: id, ...draft.values, revision }, () => this.readAnswered(id));
     if (!answer) return;
-    if (this.list) await this.showInPlace([answer.comment], this.current);
-    if (this.answering?.draft === draft) await this.closeAnswer();
+    this.last = this.last.map((one) => (one.id === id ? { ...one, revision: answer.comment.revision } : one)); // it can still be undone
+    if (this.answering?.draft === draft && !draft.isChanged) await this.closeAnswer();
     this.say(this.t('saved'));
   }
 
@@ -544,7 +559,7 @@ class Admin extends Part<AdminViewerData> {
       );
     }
     return (
-      <form class="stack" onsubmit={(event: Event) => this.answer(event)}>
+      <form class="stack" onsubmit={(event: Event) => this.answer(event, comment)}>
         {this.answering.draft.field('body', this.t('answerAs', { name }), { tag: 'textarea', rows: 3, dir: 'auto' })}
         <div class="row">
           <button type="submit" class="primary">{this.t('save')}</button>
@@ -578,13 +593,14 @@ class Admin extends Part<AdminViewerData> {
 }
 
 /** Those that say in English alone what exactly is wrong: that stays behind the text of the page's language. */
-const EXACT = ['INVALID_INPUT', 'CONFLICT'];
+const EXACT = ['INVALID_INPUT', 'CONFLICT', 'NOT_ALLOWED', 'LOCKED'];
 
 /** Puts refusals into the page's language, as the elements do. What cannot be reached loads no texts either. */
 async function refusal(part: Part<any>, ...fields: any[]) {
   const refused: Refused[] = fields.filter((field) => field?.code && field.code !== 'OFFLINE');
   if (!refused.length) return;
   const english = refused.map(({ message }) => message);
+  for (const each of refused) if (each.code === 'BAD_USER_INPUT') each.code = 'INVALID_INPUT'; // a query's name for it
   await import('../refusals').then((module) => module.default(part, refused)).catch(() => {});
   for (const [place, each] of refused.entries()) {
     if (EXACT.includes(each.code) && each.message !== english[place]) each.message += ` \u2068${english[place]}\u2069`;

@@ -123,8 +123,10 @@ export class Events implements Area {
   private async save(event: Event) {
     event.preventDefault();
     const card = this.card!;
-    const { name, startsAt, description, place, imageUrl, question, unit, cancelled } = this.settings!.values;
-    const changed: Record<string, unknown> = { name, description: description || null, place: place || null, imageUrl: imageUrl || null, cancelled };
+    const { name, startsAt, question, unit, cancelled, ...details } = this.settings!.values;
+    const changed: Record<string, unknown> = { name, cancelled };
+    // Not again what is stored: an address whose host is no longer allowed would be refused.
+    for (const [each, text] of Object.entries(details)) if (text !== (card[each as keyof typeof details] ?? '')) changed[each] = text || null;
     if (startsAt !== local(card.startsAt)) changed.startsAt = moment(startsAt);
     if (question !== (card.tieBreak?.question ?? '') || unit !== (card.tieBreak?.unit ?? '')) changed.tieBreak = question ? { question, unit: unit || null } : null;
     const answer = await this.settings!.send(UPDATE_EVENT, { event: card.id, ...changed, revision: card.revision }, () => this.read(card.id));

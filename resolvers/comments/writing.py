@@ -272,13 +272,16 @@ def _needs_moderation(ctx: Context) -> bool:
 # ── the site's answer ──
 
 
-async def answer_comment(ctx: Context, /, *, comment: visibility.CommentId, body: str) -> ChangedComment:
+async def answer_comment(
+    ctx: Context, /, *, comment: visibility.CommentId, body: str, revision: int | None = None
+) -> ChangedComment:
     """Answer a comment in the site's name. A second answer replaces the first, an empty one removes it."""
     editor = ctx.with_role(Role.EDITOR)
     author = editor.id if editor.is_member else None
     answer = Answer(rules.validate_body(body), ctx.now(), author) if body else None
 
     async def answered(old: Comment) -> Comment:
+        require_revision(old.revision or 0, revision)
         return old if answer is old.answer else revised(old, answer=answer)
 
     return await change_comment(ctx, comment, answered)

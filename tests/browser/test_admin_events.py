@@ -401,6 +401,25 @@ async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visite
     await expect(page.page.locator("#event-name")).to_have_value("My night")
 
 
+async def test_an_event_is_changed_although_its_picture_s_host_is_no_longer_allowed(
+    visited: Visited, browser: Browser
+) -> None:
+    event = new_event(visited, "Pictured night", "Main")
+    visited.edit(UPDATE, event=event, imageUrl="https://images.example.com/1.png")
+    page = await opened(visited, browser, "editor", "#/events")
+
+    async def answer(route: Route) -> None:
+        answered = await route.fetch()
+        await route.fulfill(response=answered, body=(await answered.text()).replace("images.example", "old.example"))
+
+    await page.page.route("**/graphql*", answer)
+    await page.page.get_by_role("button", name="Pictured night").click()
+    await expect(page.page.locator("#event-imageUrl")).to_have_value("https://old.example.com/1.png")
+    await page.page.locator("#event-place").fill("Bremen")
+    await page.page.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+
+
 async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Browser) -> None:
     """Its question is part of the event's settings, as what it is about is; the answer follows once it is locked."""
     page = await opened(visited, browser, "editor", "#/events")

@@ -14,7 +14,7 @@ from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed
 from tests.browser.pages import VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
-from tests.queries import DELETE_COMMENT, EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
+from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -116,7 +116,7 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
 
 
 async def test_an_admin_sees_a_review_s_stars_and_answers_it(visited: Visited, browser: Browser) -> None:
-    """In the site's name, without a decision about it; an empty answer takes it away."""
+    """In the site's name, without a decision about it; an empty answer takes it away. It is in no decision's way."""
     given: dict[str, Any] = {"by": "rater", "role": "member", "product": "rated", "language": "de"}
     review = visited.edit(POST, **given, body="Ganz gut.", rating=4)["comment"]["id"]
     page = await opened(visited, browser, "admin", "#/comments/latest")
@@ -134,6 +134,47 @@ async def test_an_admin_sees_a_review_s_stars_and_answers_it(visited: Visited, b
     await mine.get_by_text("Ganz gut.").first.click()
     await page.page.keyboard.press("1")
     await expect(mine).to_contain_text("rejected")
+    await mine.get_by_role("button", name="Answer for the site").click()
+    await mine.get_by_label("The site’s answer").fill("Why?")
+    await mine.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+    await page.page.get_by_role("button", name="Undo").click()
+    await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
+
+
+async def test_two_editors_of_one_answer_see_each_other_s(visited: Visited, browser: Browser) -> None:
+    given: dict[str, Any] = {"by": "asker", "role": "member", "product": "both", "language": "en"}
+    comment = visited.edit(POST, **given, body="Does it fit?")["comment"]["id"]
+    page = await opened(visited, browser, "admin", "#/comments/latest")
+    mine = page.page.locator("ringside-admin article").filter(has_text="Does it fit?")
+    await mine.get_by_role("button", name="Answer for the site").click()
+    await mine.get_by_label("The site’s answer").fill("It does.")
+    visited.edit(ANSWER_COMMENT, comment=comment, body="Alas, no.")
+    await mine.get_by_role("button", name="Save").click()
+    await expect(mine.get_by_text("Somebody else wrote: Alas, no.")).to_be_visible()
+    await mine.get_by_role("button", name="Save").click()
+    await expect(mine.get_by_text("The site’s answer: It does.")).to_be_visible()
+
+
+async def test_an_answer_that_is_typed_is_not_lost_by_a_decision(visited: Visited, browser: Browser) -> None:
+    """Neither by the button nor by its key. Both come after it."""
+    given: dict[str, Any] = {"by": "waiter", "role": "member", "product": "asked", "language": "en"}
+    held = visited.edit(POST, **given, body="When will it be back?")["comment"]["id"]
+    visited.edit(HOLD, by="mo", role="moderator", comments=[held], status="PENDING")
+    page = await opened(visited, browser, "admin", "#/comments/held")
+    mine = page.page.locator("ringside-admin article").filter(has_text="When will it be back?")
+    await mine.get_by_role("button", name="Answer for the site").click()
+    answer = mine.get_by_label("The site’s answer")
+    await answer.fill("In May.")
+    await page.page.get_by_role("button", name="Publish").click()
+    for _ in range(2):
+        await expect(page.page.get_by_role("status")).to_contain_text("First save what you changed in Member")
+        await expect(answer).to_be_focused()
+        await expect(answer).to_have_value("In May.")
+        await mine.focus()
+        await page.page.keyboard.press("1")
+    await mine.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
 
 
 @pytest.mark.parametrize("area", ["held", "latest"])

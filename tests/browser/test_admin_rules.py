@@ -162,6 +162,17 @@ async def test_a_moderator_tries_rules_and_does_not_save_them(visited: Visited, 
     await expect(page.page.get_by_role("button", name="Save the rules")).to_have_count(0)
 
 
+async def test_what_is_wrong_with_a_rule_that_is_tried_is_said_in_every_language(
+    visited: Visited, browser: Browser
+) -> None:
+    page = await opened(visited, browser, "moderator", "#/rules", locale="de-DE")
+    await page.page.locator("#add-rule").click()
+    await page.page.locator("[name=name]").last.fill("Leer")
+    await page.page.get_by_role("button", name="An den neuesten Kommentaren ausprobieren").click()
+    refusal = re.compile(r"^Das kann so nicht angenommen werden\. .*condition")
+    await expect(page.page.get_by_role("status")).to_have_text(refusal)
+
+
 async def test_a_webhook_is_added_told_again_and_removed(
     visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:

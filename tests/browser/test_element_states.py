@@ -905,7 +905,7 @@ async def test_a_suspended_member_is_told_by_each_element(visited: Visited, brow
         await expect(page.page.locator("ringside-board .notice")).to_contain_text(re.compile("suspended"))
         await page.page.locator("ringside-word").get_by_role("button", name="Take a quiz").click()
         await expect(page.page.locator("ringside-word .note")).to_contain_text(re.compile("suspended"))
-    refused = "Du bist gesperrt und kannst nur lesen."
+    refused = "Dieses Konto ist gesperrt und kann nur lesen."
     async with visited.page(browser, body, member="sus-pended", language="de") as page:
         await expect(page.page.locator("ringside-board .notice")).to_have_text(refused)
         await page.page.locator("ringside-word").get_by_role("button", name="Quiz").click()

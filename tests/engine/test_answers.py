@@ -49,6 +49,15 @@ async def test_an_editor_answers_once(client: Client) -> None:
     assert await find_suspects(client.services, "comments") == []
 
 
+async def test_an_answer_that_another_editor_gave_meanwhile_is_not_replaced(one_client: Client) -> None:
+    comment = await post(one_client.member("ada"))
+    given = {"comment": comment["id"], "revision": 0}
+    for name, body in (("ed", "Thank you."), ("eve", "Thanks a lot.")):
+        refused = await one_client.member(name, Role.EDITOR).ask(ANSWER_COMMENT, input={**given, "body": body})
+    assert (refused["code"], refused["path"]) == ("CONFLICT", ["input", "revision"])
+    assert (await shown(one_client, comment))["answer"]["body"] == "Thank you."
+
+
 async def test_a_bad_answer_is_refused(client: Client) -> None:
     ada = client.member("ada")
     comment = await post(ada)

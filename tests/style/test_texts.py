@@ -29,8 +29,8 @@ INFORMAL = {
     "es": r"(?i)\b(tú|tus?|ti|espera un|vuelve a|inicia sesión|iníciala|añádel[oa]s?)\b",
 }
 FOR_STAFF = ("moderation-digest",)
-OF_FANS = ("NOT_ALLOWED guest", "NOT_ALLOWED until", "NOT_ALLOWED suspension", "NOT_FOUND code")
-"""Refusals that staff do not meet: of guests, of who is suspended, and of a league's code."""
+OF_FANS = ("NOT_ALLOWED guest", "NOT_FOUND code")
+"""Refusals that staff do not meet: of guests, and of a league's code."""
 FOLDERS = (
     "elements/texts",
     "elements/refusals",
