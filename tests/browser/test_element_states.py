@@ -373,6 +373,28 @@ async def test_answers_to_a_quiz_outlive_the_end_of_the_session(visited: Visited
             await expect(element.locator("#result").or_(element.locator(".note"))).to_contain_text([outcome])
 
 
+async def test_answers_to_a_quiz_outlive_a_cookie_that_is_gone(restartable: Restartable, browser: Browser) -> None:
+    """On the service's own page, which is left to sign in."""
+    context, url = await new_context(browser, locale="en-GB"), restartable.service.url
+    page = await context.new_page()
+    await page.goto(url)
+    await page.evaluate(AS_GUEST_HERE, GUEST)
+    await page.reload()
+    element = page.locator("ringside-word")
+    await element.get_by_role("button", name="Take a quiz").click()
+    for number in range(1, 6):
+        await expect(element.get_by_text(f"Question {number} of 5")).to_be_visible()
+        if number == 5:
+            cookies = await context.cookies()
+            await context.clear_cookies()
+        await element.locator(".choices button").first.click()
+    await expect(element.locator(".note")).to_have_text("Sign in to go on. What you typed is kept.")
+    await expect(element.get_by_role("button", name="Sign in")).to_be_visible()
+    await context.add_cookies(cookies)
+    await page.reload()
+    await expect(element.locator("#result")).to_contain_text("of 5 right")
+
+
 END_QUIZ = """for (const key of Object.keys(sessionStorage))
   sessionStorage[key] = sessionStorage[key].replace('"expiresAt":"20', '"expiresAt":"19')"""
 
