@@ -1113,7 +1113,8 @@ async def test_standings_that_change_while_they_are_shown_are_shown_with_what_be
 ) -> None:
     """The first points of a season bring the reader's own row and the way to further rows; later ones, those rows.
 
-    Also if they come, and the first rows are read again, while the further ones are on their way. All rows stay live.
+    Also if they come, and the first rows are read again, while the further ones are on their way, whichever is answered
+    last. All rows stay live.
     """
     events = [new_event(visited, "Season", starts=timedelta(days=400)) for _ in range(3)]
     for member in range(24):
@@ -1138,10 +1139,15 @@ async def test_standings_that_change_while_they_are_shown_are_shown_with_what_be
             await (await again.value).finished()
             await expect(rows.first.get_by_role("cell").last).to_have_text("2")
         await expect(rows).to_have_count(21)
-        score(visited, *events[2])
-        for row, points in ((19, "3"), (20, "1")):
+        async with answered_last(page.page, '"first":20'), held_back(page.page, '"after":"') as held:
+            await more.click()
+            await until(lambda: held, "the last rows are asked for")
+            async with page.page.expect_request(lambda one: '"first":20' in f"{one.post_data}"):
+                score(visited, *events[2])
+            await expect(rows.nth(19).get_by_role("cell").last).to_have_text("3")
+        await expect(rows).to_have_count(24)
+        for row, points in ((22, "3"), (23, "1")):
             await expect(rows.nth(row).get_by_role("cell").last).to_have_text(points)
-        await expect(rows).to_have_count(21)
 
 
 OWN = 3
