@@ -176,7 +176,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         await this.reload();
       }
     } else {
-      if (!this.isJoining) this.say(this.problem);
+      if (!this.isJoining || answer.code === 'NOT_SIGNED_IN') this.say(this.problem); // the form goes then
       void this.focus(this.isJoining ? '#code' : '.primary');
     }
     this.render();
