@@ -232,7 +232,8 @@ export abstract class Part<Data> {
 
   /**
    * The only field of a mutation's answer. The input has a key, so sent again it counts once. It is not sent again once
-   * another page has signed in somebody else, in whose name it would be. Who turns out to be signed out is so here, too.
+   * another page has signed in somebody else, in whose name it would be. Who turns out to be signed out is so here, too,
+   * unless somebody has signed in since.
    */
   async mutate<T>(document: Doc<T, any>, variables: object, since = this.since): Promise<any> {
     const answer = await this.insist(() => {
@@ -240,7 +241,7 @@ export abstract class Part<Data> {
       return this.ringside.ask(document, variables);
     });
     const [payload]: any[] = Object.values(answer ?? {});
-    if (payload?.code === 'NOT_SIGNED_IN') this.ringside.session.use(null);
+    if (since === this.since && payload?.code === 'NOT_SIGNED_IN') this.ringside.session.use(null);
     return payload;
   }
 
