@@ -73,6 +73,10 @@ async function texts(element: HTMLElement) {
   return loaded && { ...loaded.default, language: wanted };
 }
 
+/** How often who is signed in has changed: of a cookie's member, nothing else is known here. */
+let changes = 0;
+session.addEventListener('change', () => changes++);
+
 for (const [name, [attributes, load, first]] of Object.entries(DEFINITIONS)) {
   const tag = `ringside-${name}`;
   if (customElements.get(tag)) continue;
@@ -111,14 +115,14 @@ for (const [name, [attributes, load, first]] of Object.entries(DEFINITIONS)) {
         const begun = (this.#begun = {});
         queueMicrotask(async () => {
           if (begun !== this.#begun) return;
-          const { member } = session;
+          const before = changes;
           const request = first((attribute) => this.getAttribute(attribute) || null);
           const answer = ask(...request);
           const arrival = answer.then(Date.now, () => {}); // the part looks at what failed
           try {
             const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part'), import('./streams')]);
             if (begun !== this.#begun) return;
-            if (member !== session.member) return this.#start(); // the answer is for whoever they were
+            if (before !== changes) return this.#start(); // the answer is for whoever they were
             this.#begun = null;
             if (!this.isConnected) return;
             this.#part = new PartOf(this, ringside, translated);

@@ -40,8 +40,8 @@ export abstract class Part<Data> {
   private live = document.createElement('p');
   private views: View[] = [];
   private declare waits?: boolean;
-  /** Another one after each change of the member. */
-  private declare since?: object;
+  /** How often the member has changed. */
+  since = 0;
   said = '';
   private ends: (() => void)[] = [];
   protected declare endStream?: () => void;
@@ -82,7 +82,7 @@ export abstract class Part<Data> {
     shadow.replaceChildren(this.root);
     this.root.append(document.createElement('div'), this.live);
     this.until(on(ringside.session, 'change', () => {
-      this.since = {};
+      this.since++;
       this.root.classList.remove('refused');
       this.say(''); // it was for whoever they were
       this.signedInOrOut();
@@ -232,17 +232,16 @@ export abstract class Part<Data> {
 
   /**
    * The only field of a mutation's answer. The input has a key, so sent again it counts once. It is not sent again once
-   * another page has signed in somebody else, in whose name it would be. Who turns out to be signed out is so here, too.
+   * another page has signed in somebody else, in whose name it would be. Who turns out to be signed out is so here, too,
+   * unless somebody has signed in since.
    */
-  async mutate<T>(document: Doc<T, any>, variables: object): Promise<any> {
-    const { session, Failed, ask } = this.ringside;
-    const { since } = this;
-    const answer: any = await this.insist(() => {
-      if (since !== this.since) throw new Failed('UNAUTHENTICATED');
-      return ask(document, variables);
+  async mutate<T>(document: Doc<T, any>, variables: object, since = this.since): Promise<any> {
+    const answer = await this.insist(() => {
+      if (since !== this.since) throw new this.ringside.Failed('UNAUTHENTICATED');
+      return this.ringside.ask(document, variables);
     });
     const [payload]: any[] = Object.values(answer ?? {});
-    if (payload?.code === 'NOT_SIGNED_IN') session.use(null);
+    if (since === this.since && payload?.code === 'NOT_SIGNED_IN') this.ringside.session.use(null);
     return payload;
   }
 

@@ -164,18 +164,19 @@ export class Writing {
   /** The comment as it is now; null if the service refused, which the form then says, or if the sign-in has ended. */
   private async send(form: Form, input: object): Promise<Comment | null> {
     const { part } = this;
-    const document = DOCUMENTS[form.kind];
+    const { since } = part;
     const sent: { language?: string } = { ...this.addressed(form), ...input };
     form.isSending = true;
     part.render();
-    let answer = await part.mutate<any>(document, { input: sent });
+    const post = (more?: object) => part.mutate<any>(DOCUMENTS[form.kind], { input: Object.assign(sent, more) }, since);
+    let answer = await post();
     // What the page says that its language is may be none: then what it begins with counts, or else that of the texts.
     for (const language of [/^[a-z]*/i.exec(`${sent.language}`)![0], part.language]) {
-      if (answer?.path?.[1] === 'language') answer = await part.mutate<any>(document, { input: Object.assign(sent, { language }) });
+      if (answer?.path?.[1] === 'language') answer = await post({ language });
     }
     if (answer?.code === 'CHALLENGE_NEEDED') {
       const solution = await import('../challenge').then((solver) => solver.default(part.ringside.ask)).catch(() => null);
-      answer = await part.mutate<any>(document, { input: { ...sent, solution } });
+      answer = await post({ solution });
     }
     form.isSending = false;
     if (answer?.code) form.refuse(answer);

@@ -16,7 +16,7 @@ type League = NonNullable<LeagueStandingsData['league']>;
 
 /** Where the code that is being typed is kept: the page may be left to sign in. */
 const KEPT = 'ringside code';
-/** Rows that the service gives at once; what is below them stays as it was read. */
+/** Rows that the service gives at once; of a longer list none changes. */
 const MOST = 100;
 
 export default class Standings extends Part<StandingsData | LatestSeasonData> {
@@ -81,7 +81,12 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.rows = isMore ? [...this.rows!, ...page.nodes] : page.nodes;
     this.total = page.totalCount;
     this.more = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
-    this.watch();
+    if (this.rows.length <= MOST) this.watch();
+    else {
+      clearTimeout(this.soon);
+      this.soon = 0;
+      this.endStream?.();
+    }
   }
 
   /** How many rows to ask for again, and to listen to: those that are shown, as far as one answer has them. */
@@ -92,7 +97,6 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private watch() {
     const variables = { season: this.season!, league: this.leagueId || null, first: this.size };
     this.listen(STANDINGS_CHANGED, variables, ({ standingsChanged }) => {
-      if (this.rows!.length > MOST) return;
       if (JSON.stringify(this.rows) !== JSON.stringify(standingsChanged)) this.readSoon();
       this.rows = standingsChanged;
       this.render();
@@ -115,6 +119,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     const { leagueId } = this;
     const first = after ? 10 : this.size;
     const answer = await this.insist(() => this.ringside.ask(LEAGUE_STANDINGS, { league: leagueId, first, after }));
+    if (after) await this.reading; // else it would take the further rows away
     if (!answer || leagueId !== this.leagueId) return; // another one was chosen meanwhile
     if (after && after !== this.more) return; // asked for twice
     this.league = answer.league;
@@ -144,6 +149,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     if (leagueId) await this.showLeague(more);
     else {
       const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season!, after: more }));
+      await this.reading; // else it would take the further rows away
       if (answer && more === this.more) this.show(answer.standings, true);
     }
     const isSame = leagueId === this.leagueId && last === this.rows!.length;
@@ -170,7 +176,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         await this.reload();
       }
     } else {
-      if (!this.isJoining) this.say(this.problem);
+      if (!this.isJoining || answer.code === 'NOT_SIGNED_IN') this.say(this.problem); // the form goes then
       void this.focus(this.isJoining ? '#code' : '.primary');
     }
     this.render();

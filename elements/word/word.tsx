@@ -146,7 +146,7 @@ export default class WordOfTheDay extends Part<Data> {
   }
 
   private finish(answer: any) {
-    this.quiz = null;
+    if (answer.code !== 'NOT_SIGNED_IN') this.quiz = null; // else who signs in hands it in
     this.keep();
     if (answer.code) return this.say(this.refusal(answer));
     this.graded = answer as Graded;

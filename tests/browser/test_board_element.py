@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Locator, Route, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.pages import BrowserPage
+from tests.browser.pages import BrowserPage, held_back
 from tests.browser.sites import Visited
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_BOARD, mutation
 from tests.waiting import until
@@ -349,10 +349,16 @@ PARTED = """(cells) => cells.flatMap(({ firstChild: text }) => {
 
 @pytest.mark.parametrize("width", [360, 390])
 async def test_a_phone_shows_the_leaderboard_with_whole_words(visited: Visited, browser: Browser, width: int) -> None:
-    """In a wide font, too."""
-    body = f'<div style="font-family: sans-serif">{BOARD % "main"}</div>'
-    async with visited.page(browser, body, viewport={"width": width, "height": 900}) as page:
-        await expect(page.page.locator("ringside-board tbody tr")).to_have_count(10)
+    """In a wide font, too. A row is as high as the one that waited in its place."""
+    async with visited.page(browser, "<main></main>", viewport={"width": width, "height": 900}) as page:
+        row = page.page.locator("ringside-board tbody tr")
+        async with held_back(page.page, "documentId="):
+            shown = f'<div style="font-family: sans-serif">{BOARD % "main"}</div>'
+            await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", shown)
+            waiting = await row.first.bounding_box()
+        await expect(page.page.locator("ringside-board tbody tr:not(.wait)")).to_have_count(10)
+        heights = await row.evaluate_all("(rows) => rows.map((row) => row.getBoundingClientRect().height)")
+        assert waiting and min(heights) == waiting["height"]
         texts = page.page.locator("ringside-board .who [dir=auto], ringside-board th")
         assert await texts.evaluate_all(PARTED) == []
 

@@ -373,6 +373,28 @@ async def test_answers_to_a_quiz_outlive_the_end_of_the_session(visited: Visited
             await expect(element.locator("#result").or_(element.locator(".note"))).to_contain_text([outcome])
 
 
+async def test_answers_to_a_quiz_outlive_a_cookie_that_is_gone(restartable: Restartable, browser: Browser) -> None:
+    """On the service's own page, which is left to sign in."""
+    context, url = await new_context(browser, locale="en-GB"), restartable.service.url
+    page = await context.new_page()
+    await page.goto(url)
+    await page.evaluate(AS_GUEST_HERE, GUEST)
+    await page.reload()
+    element = page.locator("ringside-word")
+    await element.get_by_role("button", name="Take a quiz").click()
+    for number in range(1, 6):
+        await expect(element.get_by_text(f"Question {number} of 5")).to_be_visible()
+        if number == 5:
+            cookies = await context.cookies()
+            await context.clear_cookies()
+        await element.locator(".choices button").first.click()
+    await expect(element.locator(".note")).to_have_text("Sign in to go on. What you typed is kept.")
+    await expect(element.get_by_role("button", name="Sign in")).to_be_visible()
+    await context.add_cookies(cookies)
+    await page.reload()
+    await expect(element.locator("#result")).to_contain_text("of 5 right")
+
+
 END_QUIZ = """for (const key of Object.keys(sessionStorage))
   sessionStorage[key] = sessionStorage[key].replace('"expiresAt":"20', '"expiresAt":"19')"""
 
@@ -1091,7 +1113,8 @@ async def test_standings_that_change_while_they_are_shown_are_shown_with_what_be
 ) -> None:
     """The first points of a season bring the reader's own row and the way to further rows; later ones, those rows.
 
-    Also if they come, and the first rows are read again, while the further ones are on their way. All rows stay live.
+    Also if they come, and the first rows are read again, while the further ones are on their way, whichever is answered
+    last. All rows stay live.
     """
     events = [new_event(visited, "Season", starts=timedelta(days=400)) for _ in range(3)]
     for member in range(24):
@@ -1116,10 +1139,15 @@ async def test_standings_that_change_while_they_are_shown_are_shown_with_what_be
             await (await again.value).finished()
             await expect(rows.first.get_by_role("cell").last).to_have_text("2")
         await expect(rows).to_have_count(21)
-        score(visited, *events[2])
-        for row, points in ((19, "3"), (20, "1")):
+        async with answered_last(page.page, '"first":20'), held_back(page.page, '"after":"') as held:
+            await more.click()
+            await until(lambda: held, "the last rows are asked for")
+            async with page.page.expect_request(lambda one: '"first":20' in f"{one.post_data}"):
+                score(visited, *events[2])
+            await expect(rows.nth(19).get_by_role("cell").last).to_have_text("3")
+        await expect(rows).to_have_count(24)
+        for row, points in ((22, "3"), (23, "1")):
             await expect(rows.nth(row).get_by_role("cell").last).to_have_text(points)
-        await expect(rows).to_have_count(21)
 
 
 OWN = 3
