@@ -345,6 +345,7 @@ PARTED = """(cells) => cells.flatMap(({ firstChild: text }) => {
     }).map(([word]) => word);
 })"""
 """The words that have parts in several lines."""
+HEIGHTS = "(rows) => rows.map((row) => row.getBoundingClientRect().height)"
 
 
 @pytest.mark.parametrize("width", [360, 390])
@@ -355,10 +356,10 @@ async def test_a_phone_shows_the_leaderboard_with_whole_words(visited: Visited, 
         async with held_back(page.page, "documentId="):
             shown = f'<div style="font-family: sans-serif">{BOARD % "main"}</div>'
             await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", shown)
-            waiting = await row.first.bounding_box()
+            await expect(row).to_have_count(10)
+            [waiting, *_] = await row.evaluate_all(HEIGHTS)
         await expect(page.page.locator("ringside-board tbody tr:not(.wait)")).to_have_count(10)
-        heights = await row.evaluate_all("(rows) => rows.map((row) => row.getBoundingClientRect().height)")
-        assert waiting and min(heights) == waiting["height"]
+        assert min(await row.evaluate_all(HEIGHTS)) == waiting
         texts = page.page.locator("ringside-board .who [dir=auto], ringside-board th")
         assert await texts.evaluate_all(PARTED) == []
 
