@@ -385,7 +385,7 @@ async def test_answers_to_a_quiz_outlive_a_cookie_that_is_gone(restartable: Rest
     for number in range(1, 6):
         await expect(element.get_by_text(f"Question {number} of 5")).to_be_visible()
         if number == 5:
-            cookies = await context.cookies()
+            cookies: Any = await context.cookies()
             await context.clear_cookies()
         await element.locator(".choices button").first.click()
     await expect(element.locator(".note")).to_have_text("Sign in to go on. What you typed is kept.")
