@@ -372,7 +372,8 @@ async def test_members_end_their_subscriptions(visited: Visited, browser: Browse
     subscription = page.get_by_role("region", name="Daily words").get_by_role("listitem")
     await expect(subscription).to_contain_text(f"\u2068{words['name']}\u2069 · traditional characters · emails are on")
     await end.click()
-    await expect(page.get_by_role("status")).to_have_text(f"You have unsubscribed from \u2068{words['name']}\u2069.")
+    told = f"You have unsubscribed from \u2068{words['name']}\u2069 · traditional characters."
+    await expect(page.get_by_role("status")).to_have_text(told)
     await expect(subscription).to_contain_text("emails are off")
     await expect(end).to_have_count(0)
     loaded: list[str] = []
