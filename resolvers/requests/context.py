@@ -262,6 +262,11 @@ class Services:
         await self.cache.close()
 
 
+def addressed_origin(scheme: str, host: str) -> str:
+    """The origin that a request is addressed to: its scheme, or that of a socket's handshake, and its Host header."""
+    return f"{scheme.replace('ws', 'http')}://{host.lower()}"
+
+
 @dataclass(slots=True)
 class Context:
     """One request: its viewer, the services, and its idempotency key."""

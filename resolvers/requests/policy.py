@@ -77,11 +77,6 @@ class Policy:
         return origin_of(self.public_url)
 
 
-def addressed_origin(scheme: str, host: str) -> str:
-    """The origin that a request is addressed to: its scheme, or that of a socket's handshake, and its Host header."""
-    return f"{scheme.replace('ws', 'http')}://{host.lower()}"
-
-
 _HOST_AND_PORT = re.compile(r"(.*?)((?::[0-9]*)?)", re.DOTALL)
 _IMPLIED_PORTS = {"http": ":80", "https": ":443"}
 

@@ -34,8 +34,7 @@ from resolvers.members.api_keys import ApiKeys, KeyRefused
 from resolvers.members.sessions import SessionRefused, Sessions
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.identities import Members
-from resolvers.requests.context import Kind, Services, Viewer
-from resolvers.requests.policy import addressed_origin
+from resolvers.requests.context import Kind, Services, Viewer, addressed_origin
 from resolvers.voting.visits import open_visit
 from server.auth.cookies import (
     A_YEAR,

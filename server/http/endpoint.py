@@ -16,8 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datastore.refusals import NotSignedIn, Overloaded
-from resolvers.requests.context import Context
-from resolvers.requests.policy import addressed_origin
+from resolvers.requests.context import Context, addressed_origin
 from resolvers.values.network_addresses import network
 from server.auth.cookies import SESSION_COOKIE, set_bound_cookie
 from server.auth.identification import CHANGED, Credentials, Identified

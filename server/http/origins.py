@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from resolvers.requests.policy import addressed_origin
+from resolvers.requests.context import addressed_origin
 from resolvers.values.texts import ascii_domain
 from server.auth.cookies import LOOPBACK
 

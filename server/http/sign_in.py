@@ -40,8 +40,7 @@ from datastore.refusals import Conflict, InvalidInput, NotSignedIn, RateLimited,
 from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
-from resolvers.requests.context import Context, Services, Viewer
-from resolvers.requests.policy import addressed_origin
+from resolvers.requests.context import Context, Services, Viewer, addressed_origin
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.network_addresses import network
 from resolvers.values.node_ids import node_id

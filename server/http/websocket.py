@@ -23,8 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from datastore.refusals import Overloaded
-from resolvers.requests.context import Context, Viewer
-from resolvers.requests.policy import addressed_origin
+from resolvers.requests.context import Context, Viewer, addressed_origin
 from resolvers.values.network_addresses import network
 from server.auth.identification import Credentials, parse_authorizations
 from server.auth.verification import Faulty, Unauthenticated, Unverifiable

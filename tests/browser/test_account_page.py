@@ -357,6 +357,30 @@ async def test_members_create_leagues_admit_others_and_leave(visited: Visited, b
     assert await violations(captain) == []
 
 
+async def test_a_league_is_made_once_although_the_answer_was_lost(visited: Visited, browser: Browser) -> None:
+    """Who presses again gets the one that was made."""
+    page = await signed_in(visited, browser, "twice@example.org")
+    asked: list[str] = []
+
+    async def lose(route: Route) -> None:
+        asked.extend(["once"] * ("mutation CreateLeague" in (route.request.post_data or "")))
+        if asked == ["once"]:
+            asked.append("and its answer was lost")
+            await route.fetch()
+            await route.abort()
+        else:
+            await route.fallback()
+
+    await page.route("**/graphql", lose)
+    await page.get_by_label("Name of the league").fill("Once")
+    await page.get_by_role("button", name="Create the league").click()
+    await expect(page.get_by_role("alert")).to_have_text("That did not work. Try again in a moment.")
+    await page.unroute("**/graphql", lose)
+    await new_league(page, "Once", "Whoever has its code")
+    owned = (await ask(page, "{ viewer { leagues(first: 5) { nodes { name } } } }"))["viewer"]["leagues"]["nodes"]
+    assert owned == [{"name": "Once"}]
+
+
 async def test_members_end_their_subscriptions(visited: Visited, browser: Browser) -> None:
     """Nothing is said of daily words to who has none, and nothing is asked about them before the account is opened."""
     page = await signed_in(visited, browser, "subscribed@example.org")
