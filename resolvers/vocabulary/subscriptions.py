@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from operator import attrgetter
@@ -26,6 +27,7 @@ from resolvers.vocabulary.visibility import ShownList, ShownSubscription, requir
 # ── subscriptions of members ──
 
 MOST_SUBSCRIPTIONS = 200
+_AT_ONCE = 8
 
 
 async def subscriptions(ctx: Context, profile: Profile, /) -> list[ShownSubscription]:
@@ -58,23 +60,42 @@ async def subscribe(
         require_input_list(ctx, list), subscription_store.read_subscriptions(ctx.table, member.id)
     )
     wanted = Subscription(member.id, word_list.list, character_set, active=True, since=ctx.now())
-    superfluous = make_room(existing, wanted, "You have")
-    await subscription_store.delete_ended(ctx.table, superfluous)
+    await _make_room(ctx.services, existing, wanted, "You have")
     return await subscription_store.subscribe(ctx.table, wanted, ctx.unit)
 
 
-def make_room(existing: Sequence[Subscription], wanted: Subscription, owner: str) -> Sequence[Subscription]:
-    """The ended subscriptions that must go, oldest first, so that no more are stored than a member may have.
+async def _make_room(services: Services, existing: Sequence[Subscription], wanted: Subscription, owner: str) -> None:
+    """Delete the ended subscriptions that must go, oldest first, so that no more are stored than a member may have.
 
-    Conflict if that many are active, unless one is to the same list. `owner` begins the message.
+    If that many are active, those to deleted lists are ended first. Conflict if there are still too many, unless one
+    is to the same list. `owner` begins the message.
     """
+    if sum(each.active for each in existing) >= MOST_SUBSCRIPTIONS:
+        existing = await _end_with_lists(services, existing)
     active = [each for each in existing if each.active]
     if len(active) >= MOST_SUBSCRIPTIONS and not any(each.list == wanted.list for each in active):
         raise Conflict(f"{owner} {len(active)} subscriptions, which is the limit. End one first.")
     key = (wanted.list, wanted.character_set)
     others = [each for each in existing if (each.list, each.character_set) != key]
     ended = sorted((each for each in others if not each.active), key=attrgetter("since"))
-    return ended[: max(0, len(others) + 1 - MOST_SUBSCRIPTIONS)]
+    superfluous = ended[: max(0, len(others) + 1 - MOST_SUBSCRIPTIONS)]
+    await subscription_store.delete_ended(services.table, superfluous)
+
+
+async def _end_with_lists(services: Services, existing: Sequence[Subscription]) -> list[Subscription]:
+    """These subscriptions, after those to deleted lists were ended."""
+    lists = await read_lists(services.table, list({each.list for each in existing if each.active}))
+    deleted = {key for key, word_list in lists.items() if word_list.deleted_at is not None}
+    ending = [each for each in existing if each.active and each.list in deleted]
+    await gather_or_cancel((end_with_list(services, each) for each in ending), _AT_ONCE)
+    return [replace(each, active=each.active and each.list not in deleted) for each in existing]
+
+
+async def end_with_list(services: Services, subscription: Subscription) -> None:
+    """End a subscription to a list that was deleted."""
+    key = (subscription.user, subscription.list, subscription.character_set)
+    with suppress(NotFound):
+        await subscription_store.unsubscribe(services.table, *key, services.unit())
 
 
 async def unsubscribe(
@@ -84,9 +105,9 @@ async def unsubscribe(
     list: ListId,  # noqa: A002 - the argument's public name
     character_set: CharacterSet = CharacterSet.SIMPLIFIED,
 ) -> Subscription:
+    """End the subscription, also to a deleted list. Whoever has one was allowed to see its list."""
     member = ctx.member()
     ctx.count_change("subscriptions")
-    await require_input_list(ctx, list)
     return await subscription_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)
 
 
@@ -99,7 +120,6 @@ async def unsubscribe(
 
 RECORD_PREFIX = "m-"
 """What the ids of addresses' records begin with."""
-_AT_ONCE = 8
 
 
 # ── asking ──
@@ -151,7 +171,7 @@ async def confirm_subscription(services: Services, link: Link) -> WordList:
     unit = services.unit(f"User:{owner.user}")
     owner = replace(owner, email=link.email, email_confirmed=unit.now)
     wanted = Subscription(owner.user, word_list.list, CharacterSet(link.about[1]), active=True, since=unit.now)
-    await subscription_store.delete_ended(services.table, make_room(existing, wanted, "This address has"))
+    await _make_room(services, existing, wanted, "This address has")
     await subscription_store.confirm_subscription(services.table, owner, wanted, link.used_up, unit)
     services.profiles.put(owner.user, owner)
     return word_list

@@ -28,7 +28,7 @@ import structlog
 
 from datastore.dynamo import DynamoError, ReadCache, batches, gather_or_cancel
 from datastore.people.profiles import Profile, member_shard
-from datastore.refusals import NotFound, Refusal, Unavailable
+from datastore.refusals import Refusal, Unavailable
 from datastore.vocabulary import subscriptions as subscription_store
 from datastore.vocabulary import words
 from datastore.vocabulary.daily import DailyWord, ListBroken, clear_deleted_list, draw_daily_word
@@ -36,6 +36,7 @@ from datastore.vocabulary.lists import WordList, deleted_lists, lists_by_name, r
 from datastore.vocabulary.words import Word
 from resolvers.requests.context import Services
 from resolvers.vocabulary.schedules import time_zone
+from resolvers.vocabulary.subscriptions import end_with_list
 from server.mail.message import Email, EmailKind, Letterhead, Section, Unsubscription, message_id
 from server.mail.sending import Emails, SendingSummary
 
@@ -395,7 +396,7 @@ class DailyRun:
         for subscription in subscriptions:
             drawn = await self._list_word(ListDate(subscription.list, on))
             if subscription.list in self._deleted_lists:
-                await self._end(subscription)
+                await end_with_list(self._services, subscription)
             elif drawn is not None and drawn.list.visible_to(subscription.user):
                 word = drawn.daily.word
                 characters = subscription.character_set if word.chinese else None
@@ -403,11 +404,3 @@ class DailyRun:
                 key = (subscription.list, section.characters)
                 sections[key] = replace(section, character_set=None) if key in sections else section
         return sorted(sections.values(), key=attrgetter("place"))
-
-    async def _end(self, subscription: subscription_store.Subscription) -> None:
-        """End a subscription to a list that was deleted."""
-        unit = self._services.unit()
-        with contextlib.suppress(NotFound):
-            await subscription_store.unsubscribe(
-                self._table, subscription.user, subscription.list, subscription.character_set, unit
-            )

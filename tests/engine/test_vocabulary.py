@@ -17,6 +17,7 @@ from datastore.vocabulary.subscriptions import (
     SUBSCRIBER_COUNT,
     SUBSCRIPTION,
     CharacterSet,
+    SubscriberCount,
     Subscription,
     delete_ended,
     read_subscriptions,
@@ -199,6 +200,24 @@ async def test_of_subscriptions_only_active_ones_are_limited(one_client: Client)
     assert await ada.code(SUBSCRIBE, input={"list": other}) == "CONFLICT"
     assert "subscription" in await ada.ask(SUBSCRIBE, input={"list": list_id, "characterSet": "TRADITIONAL"})
     assert len(await read_subscriptions(table, "ada")) == 201
+
+
+async def test_subscriptions_to_deleted_lists_leave_room_and_end(one_client: Client) -> None:
+    """Of 201 active ones, two to deleted lists: their member can end one, and subscribe to yet another list."""
+    table, ada, ed = one_client.services.table, one_client.member("ada"), one_client.member("ed", Role.EDITOR)
+    gone, also_gone, other = [await known_list(one_client, name) for name in ("Gone", "Also gone", "Other")]
+    for list_id in (gone, also_gone):
+        await ada.ask(SUBSCRIBE, input={"list": list_id})
+        await ed.ask(DELETE_LIST, input={"list": list_id})
+    since = datetime(2026, 1, 1, tzinfo=UTC)
+    old = [Subscription("ada", f"list{n}", CharacterSet.SIMPLIFIED, active=True, since=since) for n in range(199)]
+    await table.write_many(map(SUBSCRIPTION.put, old))
+    await table.write_many(SUBSCRIBER_COUNT.put(SubscriberCount(each.list, each.shard, 1)) for each in old)
+    for _ in range(2):
+        assert (await ada.ask(UNSUBSCRIBE, input={"list": gone}))["subscription"]["active"] is False
+    assert (await ada.ask(SUBSCRIBE, input={"list": other}))["subscription"]["active"] is True
+    assert await ada.code(SUBSCRIBE, input={"list": await known_list(one_client, "Too many")}) == "CONFLICT"
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_an_ended_subscription_that_is_started_again_is_not_deleted(one_table: Table) -> None:
