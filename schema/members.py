@@ -235,7 +235,12 @@ class MembersMutation:
         sessions.sign_out,
         "Ends the viewer's session. It is refused everywhere within a minute, on open sockets and streams too.",
         object_type(
-            "SignedOut", "Nobody is signed in any more.", signed_out=(bool, "False if there was no session to end.")
+            "SignedOut",
+            "Nobody is signed in any more.",
+            signed_out=(
+                bool,
+                "False if there was no session to end. A session cannot repeat the request that ended it.",
+            ),
         ),
         terms=_OF_EVERYBODY,
         input_description="Whether to end all sessions.",

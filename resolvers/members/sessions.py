@@ -155,4 +155,6 @@ async def sign_out(ctx: Context, /, *, everywhere: bool = False) -> bool:
     sessions.ended(ended)
     if current is not None and current.origin is None:
         ctx.cookie_session = ("", ctx.now())
-    return current is not None or bool(ended)
+    has_ended = current is not None or bool(ended)
+    await ctx.unit.store_receipt(ctx.table, has_ended)
+    return has_ended

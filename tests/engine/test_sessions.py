@@ -254,6 +254,18 @@ async def test_a_session_that_begins_while_all_of_them_end_ends_too(mail: Mailin
     assert (await on_page(mail.client, SHOP, token).post(VIEWER)).status_code == 401
 
 
+async def test_signing_out_everywhere_again_by_the_same_key_ends_no_newer_session(one_client: Client) -> None:
+    """The repeat of who has no session that ended with it gets the first answer."""
+    shop = one_client.member(with_session("ada"))
+    earlier = await in_session(one_client, "ada")
+    once = {"everywhere": True, "idempotencyKey": "once"}
+    assert await shop.ask(SIGN_OUT, input=once) == {"signedOut": True}
+    assert (await earlier.post(VIEWER)).status_code == 401
+    newer = await in_session(one_client, "ada")
+    assert await shop.ask(SIGN_OUT, input=once) == {"signedOut": True}
+    assert await newer.ask(VIEWER)
+
+
 @pytest.mark.parametrize("blank", [b"\xa0", b"\x85"])
 async def test_who_sets_cookies_for_the_whole_domain_puts_no_session_into_a_browser(
     mail: MailingService, blank: bytes
