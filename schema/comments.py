@@ -268,8 +268,8 @@ class CommentsQuery:
     comments: CommentConnection = field(
         pages.comments_page,
         "A product's comments, newest first. A comment that exists during a whole traversal appears exactly once. Only "
-        "a page with a filter may miss one, if it was posted or edited a moment ago. A page without any filter shows "
-        "where a comment with replies was `removed`; `totalCount` leaves these out.",
+        "a page with a filter may miss one, if it was posted or edited a moment ago. A page of the newest, without any "
+        "filter, shows where a comment with replies was `removed`; `totalCount` leaves these out.",
         product="The product's id.",
         languages="Only comments in these languages: BCP 47 tags, at most 25. An empty list is the same as none. "
         "A region makes no difference: en-US finds en.",

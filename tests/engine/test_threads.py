@@ -341,6 +341,7 @@ async def test_a_deleted_comment_with_replies_leaves_a_stub(client: Client) -> N
     assert (numbers["total"], numbers["rated"], numbers["replies"], numbers["languages"]) == (0, 0, 2, [])
     for filtered in ({"languages": ["en"]}, {"ratings": [1, 2, 3, 4, 5]}):
         assert (await client.ask(COMMENTS_PAGE, product="42", **filtered))["edges"] == []
+    assert await client.ask('{ comments(product: "42", order: HELPFUL, first: 9) { nodes { id } } }') == {"nodes": []}
     assert await items_naming(client.services.table, "A secret text.", "A title") == []
     assert await ada.code(POST_COMMENT, input={"product": "42", "language": "en", **given}) == "NOT_FOUND"
     for refused in (
