@@ -171,7 +171,10 @@ class Sentence(Node):
     "its day.",
 )
 class Streak:
-    current: int = described("Consecutive active days up to today or yesterday; otherwise 0.")
+    current: int = described(
+        "Active days in a row up to today or yesterday, or farther back if freezes cover the days missed since; "
+        "otherwise 0. Days that freezes bridged do not count."
+    )
     longest: int = described("The longest streak so far.")
     last_active_on: date | None = described("The latest active day.")
     freezes: int = described(

@@ -2,7 +2,8 @@
 
 A day begins at the operator's hour in the member's time zone, so that a quiz after midnight can still belong to the
 previous day. A streak is a run of days, each with a quiz or a sentence. It is current while its last day is today or
-yesterday: a day without a quiz breaks it only when that day is over.
+yesterday, or farther back if freezes cover the days missed since: a day without a quiz breaks it only when that day is
+over.
 
 Each seventh active day in a row earns a freeze, of which a member has two at most. A missed day spends one in place of
 breaking the streak, and does not lengthen it. When a streak breaks, its freezes are spent.

@@ -36,6 +36,13 @@ def test_a_streak_is_a_run_that_reaches_today_or_yesterday(days: tuple[int, ...]
     assert (found.current, found.longest) == expected
 
 
+def test_a_streak_is_current_while_freezes_cover_the_days_missed_since() -> None:
+    """Fourteen active days earn two, which the day before yesterday and yesterday spend; a third missed day ends it."""
+    days = ago(*range(3, 17))
+    assert compute_streak(days, TODAY) == Streak(14, 14, TODAY - timedelta(days=3), 0)
+    assert compute_streak(days, TODAY + timedelta(days=1)) == Streak(0, 14, TODAY - timedelta(days=3))
+
+
 def test_moving_west_keeps_the_streak() -> None:
     """The latest day may be tomorrow, as seen from the new zone."""
     assert compute_streak(ago(1, 0, -1), TODAY) == Streak(3, 3, TODAY + timedelta(days=1))
