@@ -239,9 +239,9 @@ class Suspect:
 
 SuspectConnection = connection(
     Suspect,
-    "The suspects of a board's last search, the least probable first; none before the first.",
+    "The suspects of a board's last search, the least probable first; kept for 30 days.",
     edge="A suspect in a list.",
-    computed_at=(datetime | None, "When the search ended; null before the first."),
+    computed_at=(datetime | None, "When the search ended; null without one in the last 30 days."),
     votes_seen=(int, "How many votes it saw that count."),
     expected_honest=(float, "At most how many honest voters are listed at this `atMost`, on average."),
 )

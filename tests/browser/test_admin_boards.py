@@ -469,7 +469,7 @@ async def test_suspects_are_shown_with_their_own_board_only(visited: Visited, br
     page = await opened(visited, browser, "editor", "#/boards")
     await page.page.get_by_role("button", name="Board slow").click()
     await page.page.get_by_role("button", name="Show the last search").click()
-    found = page.page.get_by_text("Nobody has looked for suspects yet.")
+    found = page.page.get_by_text("No search for suspects has ended in the last 30 days.")
     await expect(found).to_be_visible()
     async with answered_last(page.page, '"board":"slow"'):
         await page.page.get_by_role("button", name="Show the last search").click()

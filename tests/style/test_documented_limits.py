@@ -2,6 +2,7 @@
 
 import re
 from itertools import chain
+from typing import Any
 
 import pytest
 from graphql import GraphQLObjectType
@@ -13,7 +14,7 @@ from datastore.people import identities
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
-from datastore.voting import editing, pair_walk
+from datastore.voting import editing, pair_walk, suspects
 from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
 from resolvers.members import sessions
@@ -138,6 +139,8 @@ FIGURES = {
     "characters of a bearer token": [tokens.MAX_TOKEN_LENGTH],
 }
 
+IN_THE_SCHEMA = {"SuspectConnection.computedAt": [suspects.LIFETIME.days]}
+
 
 @pytest.mark.parametrize("limit", FIGURES)
 def test_a_documented_limit_is_the_code_s(limit: str) -> None:
@@ -145,6 +148,14 @@ def test_a_documented_limit_is_the_code_s(limit: str) -> None:
     rows = dict(re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|", PAGE, re.MULTILINE))
     figures = chain.from_iterable(re.findall(r"([\d,]*\d)", part) for part in rows[limit].split(";"))
     assert [int(figure.replace(",", "")) for figure in figures] == FIGURES[limit]
+
+
+@pytest.mark.parametrize("place", IN_THE_SCHEMA)
+def test_a_limit_that_the_schema_describes_is_the_code_s(place: str) -> None:
+    type_name, _, field = place.partition(".")
+    named: Any = schema._schema.type_map[type_name]
+    described = named.fields[field] if field else named
+    assert [int(figure) for figure in re.findall(r"\d+", described.description)] == IN_THE_SCHEMA[place]
 
 
 def test_what_counts_more_than_a_call_in_the_complexity_is_named_with_its_figure() -> None:
