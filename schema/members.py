@@ -201,7 +201,7 @@ class MembersMutation:
         "RINGSIDE_GUESTS lists.",
         SignedIn,
         terms=Terms(receipt_of=whole_signing_in.guest_receipt_owner),
-        input_description="A guest's name.",
+        input_description="A guest's name. Its `idempotencyKey` has 22 random letters or more.",
         result_description="The guest with their session, or why nobody is signed in.",
         name="The name shown to others, 1 to 80 characters.",
         visit=_VISIT,

@@ -535,7 +535,8 @@ class VocabularyMutation:
             email=(str, "The address as it was given, whether or not it is known here."),
         ),
         terms=Terms(guests=True),
-        input_description="An address that wants a list's daily word.",
+        input_description="An address that wants a list's daily word. Its `idempotencyKey` is not remembered: a repeat "
+        "on the same day sends nothing.",
         result_description="The address, or why it gets no link.",
         email="The address. It gets one such email a day, whose link works once, within 24 hours.",
         list="The list, which must be public.",

@@ -25,6 +25,7 @@ from resolvers.requests.context import CHANGE_RATE
 from resolvers.vocabulary import quizzes, subscriptions, texts
 from resolvers.voting import ballots, boards, continuing
 from resolvers.whole import exporting, importing, trials
+from resolvers.whole import signing_in as whole_signing_in
 from schema import schema
 from schema.framework.declarations import COMPLEXITY, READ, declared_of
 from server.auth import tokens
@@ -139,7 +140,11 @@ FIGURES = {
     "characters of a bearer token": [tokens.MAX_TOKEN_LENGTH],
 }
 
-IN_THE_SCHEMA = {"SuspectConnection.computedAt": [suspects.LIFETIME.days]}
+IN_THE_SCHEMA = {
+    "SuspectConnection.computedAt": [suspects.LIFETIME.days],
+    "UpdateProfileInput.idempotencyKey": [unit_of_work.LONGEST_KEY, unit_of_work.RECEIPT_LIFETIME.days],
+    "SignInAsGuestInput": [whole_signing_in.GUEST_KEY_LENGTH],
+}
 
 
 @pytest.mark.parametrize("limit", FIGURES)
