@@ -87,8 +87,8 @@ class PeopleMutation:
         result_description="The changed profile, or why it was not changed.",
         name="The name shown to others, 1 to 80 characters.",
         avatar_url="The address of a picture, starting with https://.",
-        email="The address for emails. It takes effect once the link sent to it is confirmed; until then the profile "
-        "keeps its current address.",
+        email="The address for emails. One that the member's token proves takes effect at once; another once the link "
+        "sent to it is confirmed, and until then the profile keeps its current address.",
         time_zone="An IANA time zone such as Europe/Vienna.",
         daily_word_at="The time of day for the daily words, in the member's time zone, such as 07:30.",
         lock_reminder_hours="Hours before an event's lock, 1 to 168, at which a member without a prediction is "
