@@ -6,6 +6,7 @@ says so, to admins or moderators.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Final, NewType
 
 from datastore.dynamo import Page, Window, key_text
@@ -26,6 +27,9 @@ AS_STORED: Final[Mapping[str, str]] = {}
 ShownProfile = NewType("ShownProfile", Profile)
 ShownIdentity = NewType("ShownIdentity", Identity)
 
+_UNKNOWN: Final = datetime.fromtimestamp(0, UTC)
+"""When a former member joined: the same in every answer, since clients keep what has one id as one object."""
+
 
 async def load_member(ctx: Context, user: str) -> Profile:
     """The member whom a mutation names, by a consistent read; NotFound if there is none."""
@@ -44,7 +48,7 @@ async def viewer(ctx: Context, /) -> ShownProfile | None:
     if profile is None:  # perhaps only for plain reads, of one whom another process has just made
         profile = await profile_store.read_profile(ctx.table, ctx.viewer.id)
         profile = profile and ctx.services.with_name(profile)
-    return _show_author(ctx, ctx.viewer.id, profile)
+    return _show_author(ctx.viewer.id, profile)
 
 
 async def user(ctx: Context, /, *, id: UserId) -> ShownProfile | None:  # noqa: A002 - the argument's public name
@@ -62,18 +66,18 @@ async def members(ctx: Context, users: Sequence[str]) -> list[ShownProfile | Non
 
 async def author(ctx: Context, user: str) -> ShownProfile:
     """The profile of a user that a record names; a former member's if there is none."""
-    return _show_author(ctx, user, await ctx.services.profiles.load(user))
+    return _show_author(user, await ctx.services.profiles.load(user))
 
 
 async def authors(ctx: Context, users: Sequence[str]) -> list[ShownProfile]:
     """The same for many users, with one batch read."""
     profiles = await ctx.services.profiles.load_many(users)
-    return [_show_author(ctx, user, profile) for user, profile in zip(users, profiles, strict=True)]
+    return [_show_author(user, profile) for user, profile in zip(users, profiles, strict=True)]
 
 
-def _show_author(ctx: Context, user: str, profile: Profile | None) -> ShownProfile:
+def _show_author(user: str, profile: Profile | None) -> ShownProfile:
     if profile is None:
-        profile = Profile(user=user, name=FORMER_MEMBER, joined_at=ctx.now())
+        profile = Profile(user=user, name=FORMER_MEMBER, joined_at=_UNKNOWN)
     return ShownProfile(profile)
 
 

@@ -37,7 +37,8 @@ from tests.queries import (
 )
 from tests.transfers import import_lines
 
-THREAD = "id body rating title removed replyCount viewerCanEdit author { id name } thread inReplyTo { id body removed }"
+THREAD = """id body rating title removed replyCount viewerCanEdit author { id name joinedAt } thread
+  inReplyTo { id body removed }"""
 PAGE = f"""query ($product: ID! = "42", $first: Int = 10) {{
   comments(product: $product, first: $first) {{
     totalCount nodes {{ {THREAD} replies(first: 12) {{ totalCount nodes {{ {THREAD} }} }} }} }} }}"""
@@ -334,6 +335,7 @@ async def test_a_deleted_comment_with_replies_leaves_a_stub(client: Client) -> N
     assert (stub["id"], stub["removed"], stub["body"], stub["title"]) == (question["id"], True, "", None)
     assert (stub["rating"], stub["author"]["name"], stub["viewerCanEdit"]) == (None, "Former member", False)
     assert stub["author"]["id"] != node_id("User", "ada")
+    assert stub["author"]["joinedAt"] == "1970-01-01T00:00:00.000Z"
     assert bodies(stub["replies"]["nodes"]) == ["0", "1"]
     assert [node["inReplyTo"]["removed"] for node in stub["replies"]["nodes"]] == [True, True]
     assert (await client.ask(ONE, id=question["id"]))["author"] == stub["author"]
