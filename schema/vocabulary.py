@@ -552,6 +552,7 @@ class VocabularyMutation:
             "The subscriptions now belong to the viewer, and no longer to the address.",
             subscriptions=(list[ListSubscription], "The viewer's subscriptions that the address had."),
         ),
+        show=visibility.show_claimed,
         input_description="A claim to the subscriptions of the viewer's address.",
         result_description="The subscriptions, or why none were claimed.",
     )

@@ -238,6 +238,13 @@ ADDRESS_CLAIM = Entity(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The answer to a claim: the member's subscriptions that the addresses had."""
+
+    subscriptions: tuple[Subscription, ...]
+
+
 async def note_claim(table: Table, claim: AddressClaim) -> None:
     await table.write(ADDRESS_CLAIM.put(claim))
 

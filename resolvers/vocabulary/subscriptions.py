@@ -16,7 +16,7 @@ from datastore.refusals import Conflict, NotAllowed, NotFound
 from datastore.values.seal import Seal
 from datastore.vocabulary import subscriptions as subscription_store
 from datastore.vocabulary.lists import WordList, read_list, read_lists
-from datastore.vocabulary.subscriptions import AddressClaim, CharacterSet, Subscription
+from datastore.vocabulary.subscriptions import AddressClaim, CharacterSet, Claimed, Subscription
 from resolvers.people.confirmations import Confirmations, Link, Purpose, has_bounced
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Context, Services
@@ -205,8 +205,11 @@ async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
 # ── claiming ──
 
 
-async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
-    """Move the subscriptions of the member's proven addresses to the member. A repeat completes and repeats it."""
+async def claim_subscriptions(ctx: Context, /) -> Claimed:
+    """Move the subscriptions of the member's proven addresses to the member.
+
+    An interrupted claim leaves no receipt, so that a repeat completes it.
+    """
     member = ctx.member()
     ctx.count_change("subscriptions")
     profile = await profile_store.read_profile(ctx.table, member.id)
@@ -224,7 +227,9 @@ async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
             claimed |= await _claim(ctx.services, member.id, ctx.unit, record)
     if profile is not None and profile.email is None and not has_bounced(ctx.services.seal, profile, addresses[0]):
         await _give_address(ctx, addresses[0])
-    return show_subscriptions(ctx, list(claimed.values()))
+    answer = Claimed(tuple(claimed.values()))
+    await ctx.unit.store_receipt(ctx.table, answer)
+    return answer
 
 
 async def claim_address(services: Services, user: str, address: str) -> None:

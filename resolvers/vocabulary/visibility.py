@@ -19,7 +19,7 @@ from datastore.vocabulary.daily import DailyWord
 from datastore.vocabulary.learning import DateRange, QuizResult
 from datastore.vocabulary.lists import WordList
 from datastore.vocabulary.quizzes import Card
-from datastore.vocabulary.subscriptions import Subscription
+from datastore.vocabulary.subscriptions import Claimed, Subscription
 from datastore.vocabulary.words import AddedWords, Word, read_added_words, read_words_page
 from resolvers.requests.context import Context, NodeOf, Role
 from resolvers.vocabulary.cache import VocabularyCache, load_screen
@@ -249,3 +249,8 @@ async def show_own_subscription(_: Context, subscription: Subscription) -> Shown
 def show_subscriptions(ctx: Context, subscribed: Sequence[Subscription]) -> list[ShownSubscription]:
     """Those of the viewer."""
     return [ShownSubscription(each) for each in subscribed if ctx.viewer.is_user(each.user)]
+
+
+async def show_claimed(ctx: Context, claimed: Claimed) -> list[ShownSubscription]:
+    """The answer to the member who claimed them."""
+    return show_subscriptions(ctx, claimed.subscriptions)

@@ -43,7 +43,7 @@ from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.killed import Killed, killed_at
 from tests.mail_server import Outbox
-from tests.queries import SUBSCRIBE, UPDATE_PROFILE
+from tests.queries import SUBSCRIBE, UNSUBSCRIBE, UPDATE_PROFILE
 from tests.vocabulary import known_list
 
 ISSUER = "https://login.example.org/"
@@ -367,6 +367,23 @@ async def test_a_verified_address_needs_no_link(
             assert "code" not in await ada.ask(CLAIM_SUBSCRIPTIONS, input={})
             assert await mail.profile(ADA) is None
     assert mail.mailbox.emails == []
+
+
+async def test_a_claim_with_a_key_is_made_once(one_table: Table, default_engine: RunningEngine, tmp_path: Path) -> None:
+    """What the member ends and removes after it stays so when the request is repeated."""
+    settings = settings_for(default_engine, one_table.name, jwt_issuer=ISSUER)
+    async with mailing(settings, tmp_path) as mail:
+        words = await known_list(mail.client)
+        await migrated(mail, ADA, list_key(words))
+        claims = {"email": ADA, "email_verified": True, "name": "Ada"}
+        ada = Client(mail.client.served, settings, token(settings, "ada", **claims))
+        first = await ada.ask(CLAIM_SUBSCRIPTIONS, input={"idempotencyKey": "k"})
+        assert [each["list"]["id"] for each in first["subscriptions"]] == [words]
+        await ada.ask(UNSUBSCRIBE, input={"list": words})
+        await ada.ask(UPDATE_PROFILE, input={"email": None})
+        assert await ada.ask(CLAIM_SUBSCRIPTIONS, input={"idempotencyKey": "k"}) == first
+        assert await active_subscriptions(mail.client) == []
+        assert await ada.ask("{ viewer { email } }") == {"email": None}
 
 
 async def test_a_claimed_address_subscribes_again(mail: MailingService) -> None:
