@@ -123,7 +123,10 @@ async def _import(ctx: Context, what: str, into: str, text: str, *, dry_run: boo
     found = await _preview(ctx.services, what, into, text)
     problems = tuple(ImportProblem(row.number, message) for row, message in found.problems[:MOST_PROBLEMS])
     if dry_run or not found.missing:
-        return Imported(len(found.missing), problems, None)
+        previewed = Imported(len(found.missing), problems, None)
+        if not dry_run:
+            await ctx.unit.store_receipt(ctx.table, previewed)
+        return previewed
     input_ = {"what": what, "into": into, "actor": ctx.unit.actor or ""}
     new = new_job(ctx, IMPORT_TEXT, input_, role=Role.EDITOR)
     await job_store.store_text(ctx.table, new.id, text, ctx.now() + job_store.LIFETIME)

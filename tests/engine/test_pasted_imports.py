@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -79,6 +80,18 @@ async def test_an_import_with_a_key_is_made_once(one_client: Client) -> None:
     assert await ed.ask(CONTENDERS, input=given) == added(1)
     assert await ed.ask(CONTENDERS, input=given) == added(1)
     assert await ed.ask(CONTENDERS, input={"text": "name\nComet\n"}) == added(0)
+
+
+async def test_an_import_with_a_key_that_added_nothing_adds_nothing_when_it_is_repeated(one_client: Client) -> None:
+    """Its text may have become valid meanwhile. A dry run with a key is made again."""
+    ed, services = editor(one_client), one_client.services
+    text = "name,imageUrl\nComet,https://images.example.com/comet.png\n"
+    given, dry = ({"text": text, "dryRun": dry, "idempotencyKey": f"{dry}"} for dry in (False, True))
+    first = await ed.ask(CONTENDERS, input=given)
+    assert first == await ed.ask(CONTENDERS, input=dry) == added(0, *first["problems"])
+    services.policy = replace(services.policy, image_hosts=("images.example.com",))
+    assert await ed.ask(CONTENDERS, input=given) == first
+    assert await ed.ask(CONTENDERS, input=dry) == added(1)
 
 
 async def test_a_text_that_begins_with_a_byte_order_mark_is_read_like_a_file(one_client: Client) -> None:
