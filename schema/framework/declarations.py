@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from typing import Annotated, Any, Final, TypeVar, Union
 
@@ -23,7 +23,7 @@ from strawberry.types.scalar import scalar
 from datastore.dynamo import iso
 from datastore.refusals import Refusal
 from resolvers.loading import is_batched
-from resolvers.requests.context import Context
+from resolvers.requests.context import RECENT, Context
 from resolvers.values.node_ids import node_id
 from resolvers.whole.mutations import FOR_MEMBERS, Terms, check_terms, run_mutation
 from schema.framework.arguments import Argument, Input, Parameters, make_input
@@ -356,6 +356,8 @@ def _record(record: object, _: object, /, **__: object) -> object:
 
 # ── refusals ──
 
+_LATELY: Final = f"the last {RECENT // timedelta(minutes=1)} minutes"
+
 
 def _code(name: str, description: str) -> Any:
     return strawberry.enum_value(name, description=description)
@@ -365,7 +367,9 @@ def _code(name: str, description: str) -> Any:
 class RefusalCode(Enum):
     INVALID_INPUT = _code("INVALID_INPUT", "A value is not acceptable; `path` shows which.")
     NOT_FOUND = _code("NOT_FOUND", "An object in the input does not exist, or the viewer may not see it.")
-    NOT_SIGNED_IN = _code("NOT_SIGNED_IN", "This needs a signed-in member.")
+    NOT_SIGNED_IN = _code(
+        "NOT_SIGNED_IN", f"This needs a signed-in member, or, with a session, one who signed in within {_LATELY}."
+    )
     NOT_ALLOWED = _code("NOT_ALLOWED", "The viewer lacks the role, or the object belongs to another member.")
     CONFLICT = _code("CONFLICT", "The current state does not allow it. Read it again before you decide.")
     LOCKED = _code("LOCKED", "It is closed: its deadline has passed, or it has not opened yet.")
@@ -435,9 +439,9 @@ def mutation(  # noqa: PLR0913 - most have defaults
 
     The fields of its input are the resolver's parameters and, unless repeats are harmless anyway, an idempotency key.
     Its result is the payload or `Refused`: a union of its own, or the `result` that several share. `terms` say whether
-    suspended members and guests are refused; `complexity` is what it counts itself. The input and the union are named
-    after the resolver; `descriptions` are those of the parameters. `show` makes of the resolver's answer what the
-    viewer sees, also when a receipt answers.
+    suspended members and guests are refused; if they ask for a recent sign-in, the description says so. `complexity` is
+    what it counts itself. The input and the union are named after the resolver; `descriptions` are those of the
+    parameters. `show` makes of the resolver's answer what the viewer sees, also when a receipt answers.
     """
     name = resolver.__name__.title().replace("_", "")
     parameters = Parameters.of(resolver)
@@ -445,6 +449,8 @@ def mutation(  # noqa: PLR0913 - most have defaults
     input_type = make_input(f"{name}Input", input_description, arguments)
     result = result or result_of(name, payload, result_description)
     make_payload = _payload_maker(payload)
+    if terms.recent:
+        description += f" With a session, this asks for a sign-in of {_LATELY}."
 
     async def resolve(info: Info, input: Any) -> Any:  # noqa: A002 - the argument's public name
         ctx: Context = info.context

@@ -1,6 +1,8 @@
 """The figures on the guide's page about limits are those of the code."""
 
+import inspect
 import re
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 
@@ -21,7 +23,7 @@ from resolvers.members import sessions
 from resolvers.people import confirmations
 from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem import rules as card_rules
-from resolvers.requests.context import CHANGE_RATE
+from resolvers.requests.context import CHANGE_RATE, RECENT
 from resolvers.vocabulary import quizzes, subscriptions, texts
 from resolvers.voting import ballots, boards, continuing
 from resolvers.whole import exporting, importing, trials
@@ -161,6 +163,16 @@ def test_a_limit_that_the_schema_describes_is_the_code_s(place: str) -> None:
     named: Any = schema._schema.type_map[type_name]
     described = named.fields[field] if field else named
     assert [int(figure) for figure in re.findall(r"\d+", described.description)] == IN_THE_SCHEMA[place]
+
+
+def test_each_mutation_that_asks_for_a_recent_sign_in_says_so() -> None:
+    """A program must not learn it from a refusal."""
+    mutations: Any = schema._schema.mutation_type
+    said = f"asks for a sign-in of the last {RECENT // timedelta(minutes=1)} minutes."
+    for name, field in mutations.fields.items():
+        resolve = field.extensions["strawberry-definition"].base_resolver.wrapped_func
+        terms = inspect.getclosurevars(resolve).nonlocals["terms"]
+        assert (said in field.description) == terms.recent, name
 
 
 def test_what_counts_more_than_a_call_in_the_complexity_is_named_with_its_figure() -> None:
