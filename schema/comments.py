@@ -114,7 +114,8 @@ class Comment(Node):
     )
     answer: CommentAnswer | None = described("The site's own answer.")
     in_reply_to: Comment | None = field(
-        visibility.in_reply_to, "What a reply answers; null for other comments, and if the answered reply is gone."
+        visibility.in_reply_to,
+        "What a reply answers; null for other comments, and if the answered reply is gone or held.",
     )
     in_reply_to_id: strawberry.ID | None = field(
         visibility.in_reply_to_id,
@@ -136,7 +137,7 @@ class Comment(Node):
 
 CommentConnection = connection(
     Comment,
-    "A page of comments, newest first.",
+    "A page of comments, in the order that its field names.",
     edge="A comment in its list.",
     total_count=(
         int,
@@ -222,7 +223,11 @@ class HoldRule:
     guests: bool = described("The author is a guest.")
 
 
-@record_type(StoredRules, "The site's rules that hold comments. The first rule whose conditions are all met holds one.")
+@record_type(
+    StoredRules,
+    "The site's rules that hold comments. The first rule whose conditions are all met holds one. Comments of "
+    "moderators, editors and admins are never held.",
+)
 class HoldRules:
     rules: list[HoldRule] = described("In the order in which they are tried.", most_objects=holding.MOST_RULES)
     revision: int = described("How often they were set; `setHoldRules` takes it.")

@@ -20,7 +20,13 @@ class ImportProblem:
 Imported = object_type(
     "Imported",
     "What was imported.",
-    added=(int, "How many were added; so far, if there is a job; would be, in a dry run. The others existed already."),
+    added=(
+        int,
+        (
+            "How many were added; so far, if there is a job; would be, in a dry run. The others existed already, were "
+            "removed or renamed since, or are not valid."
+        ),
+    ),
     problems=(list[ImportProblem], f"What is wrong, for at most {importing.MOST_PROBLEMS} rows."),
     job=(Job | None, "What adds the rest, if that takes longer than 5 s; null when all is done."),
 )
@@ -31,8 +37,8 @@ IMPORT_RESULT = result_of("Import", Imported, "What was imported, or why nothing
 class ImportsMutation:
     import_contenders = mutation(
         importing.import_contenders,
-        "Adds contenders from a table. Those whose name the board has are left as they are. If a row is not valid, "
-        "none is added. For editors.",
+        "Adds contenders from a table, except those whose name the board has, or an import gave to a contender "
+        "renamed since. If a row is not valid, none is added. For editors.",
         Imported,
         input_description="Contenders for a board.",
         result=IMPORT_RESULT,
@@ -53,8 +59,8 @@ class ImportsMutation:
     )
     import_words = mutation(
         importing.import_words,
-        "Adds words to a public list. Those that it has are left as they are; rows that are not valid are skipped. For "
-        "editors.",
+        "Adds words to a public list. Those that it has, or that were removed from it, are not added (`addWords` adds "
+        "them); rows that are not valid are skipped. For editors.",
         Imported,
         input_description="Words for a public list.",
         result=IMPORT_RESULT,

@@ -210,8 +210,8 @@ class JournalMutation:
     )
     redeliver = mutation(
         webhooks.redeliver,
-        "Redelivers to a webhook what occurred since a given time, as far back as the journal goes, and what was "
-        "given up since. For admins.",
+        "Redelivers to a webhook what occurred since a given time: what the journal still has, and what was given up. "
+        "For admins.",
         object_type("Redelivery", "Occurrences are delivered again.", job=(Job, "The job that queues them again.")),
         input_description="What to deliver again.",
         result_description="The job, or why nothing is delivered again.",

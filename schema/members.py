@@ -72,7 +72,7 @@ enum(
     Contributions,
     "What becomes of an erased member's contributions.",
     REMOVE="They are deleted: every total and rank is as if the member had never been there.",
-    ANONYMISE='They stay, by a "Former member": every total and rank stays as it is.',
+    ANONYMISE='They stay, by a "Former member": every total and rank stays as it is, except in leagues.',
 )
 
 
@@ -269,9 +269,10 @@ class MembersMutation:
     )
     erase_member = mutation(
         erasing.erase_member,
-        "Erases a member: profile, identities, subscriptions, cards and private lists. Every process refuses them "
-        "within a minute, and what they have written until then is erased too. For the member, even while suspended, "
-        "and for admins.",
+        "Erases a member: profile, identities, subscriptions, cards and private lists. Leagues are left: where the "
+        "member was the only captain, the longest member becomes one, and a league without another member is deleted. "
+        "Every process refuses them within a minute, and what they have written until then is erased too. For the "
+        "member, even while suspended, and for admins.",
         object_type("MemberErasure", "The member is being erased.", job=(Job, "The job that does it.")),
         input_description="A member to erase.",
         result_description="The job that erases them, or why it was not started.",

@@ -418,7 +418,8 @@ class VotingMutation:
         "Starts a visit, which lets a page on another site draw and vote. Only pages of the origins that the operator "
         "lists may start one.",
         Visit,
-        input_description="A new visit. A repeat by the same visitor gets the same token on the same day.",
+        input_description="A new visit. A repeat by the same visitor gets the same token on the same day, and another "
+        "one on a later day, whatever its `idempotencyKey`.",
         result_description="The visit, or why there is none.",
     )
     draw_matchup = mutation(
