@@ -270,7 +270,7 @@ class MembersMutation:
     erase_member = mutation(
         erasing.erase_member,
         "Erases a member: profile, identities, subscriptions, cards and private lists. Leagues are left: where the "
-        "member was the only captain, the longest member becomes one, and a league without another member is deleted. "
+        "member was the only captain, whoever joined first becomes one; a league without another member is deleted. "
         "Every process refuses them within a minute, and what they have written until then is erased too. For the "
         "member, even while suspended, and for admins.",
         object_type("MemberErasure", "The member is being erased.", job=(Job, "The job that does it.")),
