@@ -52,6 +52,18 @@ def test_cloudformation_makes_the_declared_table() -> None:
     assert properties == definition("TableName")
 
 
+def test_the_guide_turns_on_what_a_restored_table_lacks() -> None:
+    """All that the templates turn on besides keys and encryption; DynamoDB restores a table without it."""
+    guide = (DEPLOY.parent / "docs/operations.md").read_text(encoding="utf-8")
+    (commands,) = re.findall(r"It restores into a new.*?```sh\n(.*?)```", guide, re.DOTALL)
+    for turned_on in (
+        f"Enabled=true,AttributeName={TTL}",
+        "PointInTimeRecoveryEnabled=true",
+        "--deletion-protection-enabled",
+    ):
+        assert turned_on in commands
+
+
 def test_terraform_makes_the_declared_table() -> None:
     """Keys, attributes and indexes as declared; the time to live on its attribute."""
     text = (DEPLOY / "table.tf").read_text(encoding="utf-8")
