@@ -119,6 +119,26 @@ def test_ecs_runs_the_image_as_it_should_be_run() -> None:
     assert parts["JobsRole"]["Properties"]["ManagedPolicyArns"] == ["JobsPolicy"]
 
 
+def test_each_parameter_of_ecs_has_a_description() -> None:
+    """The guide says so, and has nothing else on most of them."""
+    parameters = template("ecs.cloudformation.yaml")["Parameters"]
+    assert [name for name, parameter in parameters.items() if "Description" not in parameter] == []
+
+
+def test_the_guide_makes_the_image_and_the_cluster_that_ecs_expects() -> None:
+    """`docker build` makes an image for the builder's own processor, and a new account has no cluster."""
+    stack = template("ecs.cloudformation.yaml")
+    (processor,) = {
+        part["Properties"]["RuntimePlatform"]["CpuArchitecture"]
+        for part in stack["Resources"].values()
+        if part["Type"] == "AWS::ECS::TaskDefinition"
+    }
+    guide = (DEPLOY.parent / "docs/operations.md").read_text(encoding="utf-8")
+    before, _, _ = guide.partition("--stack-name ringside ")
+    assert f"docker buildx build --platform linux/{processor.lower()} " in before
+    assert f"aws ecs create-cluster --cluster-name {stack['Parameters']['Cluster']['Default']} " in before
+
+
 def test_ecs_hides_what_is_for_operators_if_it_knows_the_listener() -> None:
     """A load balancer passes on all paths otherwise; the guide's nginx hides the same ones."""
     loaded = template("ecs.cloudformation.yaml")
