@@ -139,6 +139,17 @@ def test_the_guide_makes_the_image_and_the_cluster_that_ecs_expects() -> None:
     assert f"aws ecs create-cluster --cluster-name {stack['Parameters']['Cluster']['Default']} " in before
 
 
+def test_the_guide_keeps_commands_that_print_secrets_or_members_data_out_of_the_log_of_ecs() -> None:
+    """`run-task` has no other output than the log, which is kept for as long as the guide says."""
+    guide, commands = ((DEPLOY.parent / "docs" / name).read_text("utf-8") for name in ("operations.md", "commands.md"))
+    (section,) = re.findall(r"\n## ECS\n(.*?)\n## ", guide, re.DOTALL)
+    days = template("ecs.cloudformation.yaml")["Resources"]["Log"]["Properties"]["RetentionInDays"]
+    assert f"is in the log, for {days} days" in " ".join(section.split())
+    (kept_out,) = re.findall(r"run nothing in this way that prints.*?\((.*?)\)", section)
+    printing = re.findall(r"^\| `ringside (.+?)` \|.*Authorization: Bearer", commands, re.MULTILINE)
+    assert set(re.findall("`(.+?)`", kept_out)) == {*printing, "export …"}
+
+
 def test_ecs_hides_what_is_for_operators_if_it_knows_the_listener() -> None:
     """A load balancer passes on all paths otherwise; the guide's nginx hides the same ones."""
     loaded = template("ecs.cloudformation.yaml")
