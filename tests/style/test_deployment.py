@@ -194,7 +194,15 @@ def schema_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return strict(msgspec.json.schema(kind, ref_template="#/$defs/{name}"))
 
 
-@pytest.mark.parametrize("manifest", list(resources()), ids=lambda each: f"{each['kind']}/{each['metadata']['name']}")
+def is_of_gateway(manifest: Mapping[str, Any]) -> bool:
+    return str(manifest["apiVersion"]).startswith("gateway.networking.k8s.io/")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [each for each in resources() if not is_of_gateway(each)],
+    ids=lambda each: f"{each['kind']}/{each['metadata']['name']}",
+)
 def test_a_manifest_is_what_kubernetes_expects(manifest: dict[str, Any]) -> None:
     """Each field is known and has the right type."""
     jsonschema.validate(manifest, schema_of(manifest))
@@ -265,23 +273,47 @@ def test_scheduled_jobs_run_existing_commands_one_at_a_time() -> None:
         assert pod["containers"][0]["args"][0] in COMMANDS
 
 
+def is_passed_on(path: str, match: Mapping[str, str]) -> bool:
+    """As the Gateway API defines it: a prefix is one of whole parts. For regular expressions it leaves that open."""
+    if match["type"] == "RegularExpression":
+        return bool(re.fullmatch(match["value"], path))
+    return path == match["value"] or (match["type"] == "PathPrefix" and path.startswith(f"{match['value']}/"))
+
+
 def test_manifests_name_existing_settings_and_the_paths_that_are_public() -> None:
-    """The ingress passes on whatever the service has for clients, and nothing that is for operators."""
+    """The route passes on whatever the service has for clients, and nothing that is for operators."""
     assert resource("ConfigMap")["data"].keys() <= SETTINGS
-    passed_on = [path for rule in resource("Ingress")["spec"]["rules"] for path in rule["http"]["paths"]]
-    paths = {path["path"] for path in passed_on}
-    # Ingress-NGINX may refuse any other characters in the other types of paths.
-    loose = [each["path"] for each in passed_on if each["pathType"] != "ImplementationSpecific"]
-    assert [path for path in loose if not re.fullmatch(r"[\w/-]+", path)] == []
+    matches = [match["path"] for rule in resource("HTTPRoute")["spec"]["rules"] for match in rule["matches"]]
     settings = Settings(secrets=("x" * 32,), front_page=True)
     routes = _routes(settings, GraphQLEndpoint(Explorer()), Explorer(), Elements(), Metrics())
-    paths_served = [route.path for route in routes if isinstance(route, Route | WebSocketRoute | Mount)]
-    served = {f"/{path.split('/')[1].partition('.')[0]}" for path in paths_served}
-    assert {path.partition(".")[0] for path in paths} == served - UNCHECKED
-    assert "/metrics" not in paths
+    served = {route.path for route in routes if isinstance(route, Route | WebSocketRoute)}
+    served |= {f"{route.path}/file.js" for route in routes if isinstance(route, Mount)}
+    asked_for = {re.sub(r"\{.+?\}", "C4x_-Tbr", path) for path in served}
+    assert {path for path in asked_for if not any(is_passed_on(path, match) for match in matches)} == UNCHECKED
+    assert [match for match in matches if not any(is_passed_on(path, match) for path in asked_for)] == []
     guide = (DEPLOY.parent / "docs" / "operations.md").read_text(encoding="utf-8")
-    (named,) = re.findall(r"The ingress passes on (.+?)\sonly", guide, re.DOTALL)
+    (named,) = re.findall(r"The route passes on\s(.+?)\sonly", guide, re.DOTALL)
+    paths = {match["value"] for match in matches if match["type"] != "RegularExpression"}
     assert set(re.findall("`(.+?)`", named)) == paths
+
+
+def test_the_route_has_no_end_for_streams_and_asks_browsers_for_https() -> None:
+    """Rule for rule: there is no schema of the Gateway API here that would find a misspelt field."""
+    service, (route, from_http) = resource("Service"), [each for each in resources() if is_of_gateway(each)]
+    header = {"name": "Strict-Transport-Security", "value": "max-age=31536000"}
+    for rule in route["spec"]["rules"]:
+        assert rule == {
+            "matches": rule["matches"],
+            "filters": [{"type": "ResponseHeaderModifier", "responseHeaderModifier": {"set": [header]}}],
+            "timeouts": {"request": "0s"},
+            "backendRefs": [{"name": service["metadata"]["name"], "port": service["spec"]["ports"][0]["port"]}],
+        }
+    redirect = {"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "statusCode": 301}}
+    assert from_http["spec"]["rules"] == [{"filters": [redirect]}]
+    for each in (route, from_http):
+        assert [f"https://{host}" for host in each["spec"]["hostnames"]] == [
+            resource("ConfigMap")["data"]["RINGSIDE_PUBLIC_URL"]
+        ]
 
 
 # ── nginx ──
