@@ -53,16 +53,16 @@ async def create(table: Table) -> bool:
         created = False
     while (described := await table.describe())["TableStatus"] != "ACTIVE":  # noqa: ASYNC110 - it can only be polled
         await asyncio.sleep(0.5)
-    if not differences(described):
-        await _remove_expired_items(table)
+    if not differences(described) and not await removes_expired_items(table):
+        wanted = {"Enabled": True, "AttributeName": TTL}
+        await retry(table.client.update_time_to_live, TableName=table.name, TimeToLiveSpecification=wanted)
     return created
 
 
-async def _remove_expired_items(table: Table) -> None:
+async def removes_expired_items(table: Table) -> bool:
+    """Whether the table's time to live is on. DynamoDB restores a table without it."""
     answer = await retry(table.client.describe_time_to_live, TableName=table.name)
-    if answer["TimeToLiveDescription"].get("TimeToLiveStatus") not in ("ENABLED", "ENABLING"):
-        wanted = {"Enabled": True, "AttributeName": TTL}
-        await retry(table.client.update_time_to_live, TableName=table.name, TimeToLiveSpecification=wanted)
+    return answer["TimeToLiveDescription"].get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
 
 
 def differences(described: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ import typer
 from datastore.dynamo import declaration
 from datastore.whole import layout
 from resolvers.requests.context import Services
+from server import Failed
 from server.commands import out
 from server.commands.running import engine_for, load_settings, run_with_services
 from server.engine.table import open_unchecked_table
@@ -36,9 +37,17 @@ def create() -> None:
 
 @tables.command()
 def check() -> None:
-    """Checks that the table has the keys, indexes and layout it needs, and that its engine has transactions."""
-    run_with_services(lambda _: asyncio.sleep(0))  # whose table is checked when it is opened
+    """Checks the table's keys, indexes, layout and time to live, and that its engine has transactions."""
+    run_with_services(_require_time_to_live)  # the rest is checked when the table is opened
     out.print("The table is ready for the service.")
+
+
+async def _require_time_to_live(services: Services) -> None:
+    if not await declaration.removes_expired_items(services.table):
+        raise Failed(
+            f"The table {services.table.name} keeps items that have expired, because its time to live is off, as in a "
+            "table that was restored. `ringside table create` turns it on and changes nothing else."
+        )
 
 
 @app.command()

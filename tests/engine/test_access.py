@@ -30,7 +30,7 @@ from tests.voting import add_contenders, let_settle_nothing, vote
 SECRET = "a secret that has no comma and is long enough"
 INDEXES = "{ leaderboard(first: 1) { nodes { rank } } topProducts(first: 1) { nodes { product } } }"
 JOBS = (("emails",), ("score", "{scored}"), ("webhooks", "deliver"))
-AUDITS = (("audit",), ("export", "comments"), ("export", "events"), ("export", "votes"))
+AUDITS = (("table", "check"), ("audit",), ("export", "comments"), ("export", "events"), ("export", "votes"))
 
 
 @pytest.fixture
@@ -136,5 +136,5 @@ async def test_an_auditor_is_told_of_votes_that_it_may_not_settle(
 
 def test_the_auditor_can_write_nothing() -> None:
     """ConditionCheckItem only compares an item, inside a transaction."""
-    reads = {"BatchGetItem", "ConditionCheckItem", "DescribeTable", "GetItem", "Query", "Scan"}
+    reads = {"BatchGetItem", "ConditionCheckItem", "DescribeTable", "DescribeTimeToLive", "GetItem", "Query", "Scan"}
     assert {action.removeprefix("dynamodb:") for action, _ in permissions(policy("auditor"))} == reads

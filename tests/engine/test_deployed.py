@@ -123,7 +123,7 @@ def test_compose_with_the_embedded_engine_makes_a_backup_that_can_be_restored(tm
 
 
 def test_kubernetes_probes_and_jobs_fit_the_service(at_engine: dict[str, str], mail: str) -> None:
-    """The kubelet names the pod's own address as the host; what the ingress makes public is there, and no more."""
+    """The kubelet names the pod's own address as the host; what the route makes public is there."""
     variables = resource("ConfigMap")["data"] | {"RINGSIDE_SECRETS": SECRET} | at_engine
     done(ringside_process("table", "create", **variables))
     (container,) = pod_specs()[0]["containers"]
@@ -134,11 +134,12 @@ def test_kubernetes_probes_and_jobs_fit_the_service(at_engine: dict[str, str], m
         scraped = resource("Deployment")["spec"]["template"]["metadata"]["annotations"]["prometheus.io/path"]
         assert "ringside_" in httpx.get(f"{started.url}{scraped}", headers={"Host": POD}, timeout=60).text
         answers(started.url)
-        for rule in resource("Ingress")["spec"]["rules"]:
-            for public in rule["http"]["paths"]:
-                answer = httpx.get(f"{started.url}{public['path']}", headers={"Host": rule["host"]}, timeout=60)
-                assert answer.status_code != 421, public
-                assert answer.status_code < 500, public
+        route = resource("HTTPRoute")["spec"]
+        for public in route["rules"][0]["matches"]:
+            path, host = public["path"]["value"], {"Host": route["hostnames"][0]}
+            answer = httpx.get(f"{started.url}{path}", headers=host, timeout=60)
+            assert answer.status_code != 421, public
+            assert answer.status_code < 500, public
         for job in cron_jobs():
             (worker,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
             done(ringside_process(*worker["args"], **variables, RINGSIDE_SMTP_URL=mail))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from datastore.dynamo import EngineUnavailable, Table, deadline, declaration, open_table
+from datastore.dynamo.entity import TTL
 from datastore.people.profiles import PROFILE, Profile
 from datastore.whole import layout
 from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout
@@ -72,6 +73,22 @@ async def test_a_table_whose_creation_was_interrupted_gets_its_time_to_live(tabl
     assert not await declaration.create(table)
     assert await _time_to_live(table) == "ENABLED"
     assert not await declaration.create(table)
+
+
+async def test_a_restored_table_fails_its_check_until_create_has_turned_on_its_time_to_live(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """DynamoDB restores a table without it, and what has expired would stay for ever."""
+    await one_table.client.update_time_to_live(
+        TableName=one_table.name, TimeToLiveSpecification={"Enabled": False, "AttributeName": TTL}
+    )
+    variables = _variables(default_engine.url, one_table)
+    message = await asyncio.to_thread(_refused, ("table", "check"), variables)
+    assert "its time to live is off" in message
+    assert "`ringside table create`" in message
+    for command in ("create", "check"):
+        assert (await asyncio.to_thread(ringside, "table", command, **variables)).returncode == 0
+    assert await _time_to_live(one_table) == "ENABLED"
 
 
 async def test_a_table_of_something_else_gets_no_time_to_live(one_table: Table) -> None:

@@ -52,6 +52,18 @@ def test_cloudformation_makes_the_declared_table() -> None:
     assert properties == definition("TableName")
 
 
+def test_the_guide_turns_on_what_a_restored_table_lacks() -> None:
+    """All that the templates turn on besides keys and encryption; DynamoDB restores a table without it."""
+    guide = (DEPLOY.parent / "docs/operations.md").read_text(encoding="utf-8")
+    (commands,) = re.findall(r"It restores into a new.*?```sh\n(.*?)```", guide, re.DOTALL)
+    for turned_on in (
+        f"Enabled=true,AttributeName={TTL}",
+        "PointInTimeRecoveryEnabled=true",
+        "--deletion-protection-enabled",
+    ):
+        assert turned_on in commands
+
+
 def test_terraform_makes_the_declared_table() -> None:
     """Keys, attributes and indexes as declared; the time to live on its attribute."""
     text = (DEPLOY / "table.tf").read_text(encoding="utf-8")
@@ -107,6 +119,37 @@ def test_ecs_runs_the_image_as_it_should_be_run() -> None:
     assert parts["JobsRole"]["Properties"]["ManagedPolicyArns"] == ["JobsPolicy"]
 
 
+def test_each_parameter_of_ecs_has_a_description() -> None:
+    """The guide says so, and has nothing else on most of them."""
+    parameters = template("ecs.cloudformation.yaml")["Parameters"]
+    assert [name for name, parameter in parameters.items() if "Description" not in parameter] == []
+
+
+def test_the_guide_makes_the_image_and_the_cluster_that_ecs_expects() -> None:
+    """`docker build` makes an image for the builder's own processor, and a new account has no cluster."""
+    stack = template("ecs.cloudformation.yaml")
+    (processor,) = {
+        part["Properties"]["RuntimePlatform"]["CpuArchitecture"]
+        for part in stack["Resources"].values()
+        if part["Type"] == "AWS::ECS::TaskDefinition"
+    }
+    guide = (DEPLOY.parent / "docs/operations.md").read_text(encoding="utf-8")
+    before, _, _ = guide.partition("--stack-name ringside ")
+    assert f"docker buildx build --platform linux/{processor.lower()} " in before
+    assert f"aws ecs create-cluster --cluster-name {stack['Parameters']['Cluster']['Default']} " in before
+
+
+def test_the_guide_keeps_commands_that_print_secrets_or_members_data_out_of_the_log_of_ecs() -> None:
+    """`run-task` has no other output than the log, which is kept for as long as the guide says."""
+    guide, commands = ((DEPLOY.parent / "docs" / name).read_text("utf-8") for name in ("operations.md", "commands.md"))
+    (section,) = re.findall(r"\n## ECS\n(.*?)\n## ", guide, re.DOTALL)
+    days = template("ecs.cloudformation.yaml")["Resources"]["Log"]["Properties"]["RetentionInDays"]
+    assert f"is in the log, for {days} days" in " ".join(section.split())
+    (kept_out,) = re.findall(r"run nothing in this way that prints.*?\((.*?)\)", section)
+    printing = re.findall(r"^\| `ringside (.+?)` \|.*Authorization: Bearer", commands, re.MULTILINE)
+    assert set(re.findall("`(.+?)`", kept_out)) == {*printing, "export …"}
+
+
 def test_ecs_hides_what_is_for_operators_if_it_knows_the_listener() -> None:
     """A load balancer passes on all paths otherwise; the guide's nginx hides the same ones."""
     loaded = template("ecs.cloudformation.yaml")
@@ -151,7 +194,15 @@ def schema_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return strict(msgspec.json.schema(kind, ref_template="#/$defs/{name}"))
 
 
-@pytest.mark.parametrize("manifest", list(resources()), ids=lambda each: f"{each['kind']}/{each['metadata']['name']}")
+def is_of_gateway(manifest: Mapping[str, Any]) -> bool:
+    return str(manifest["apiVersion"]).startswith("gateway.networking.k8s.io/")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [each for each in resources() if not is_of_gateway(each)],
+    ids=lambda each: f"{each['kind']}/{each['metadata']['name']}",
+)
 def test_a_manifest_is_what_kubernetes_expects(manifest: dict[str, Any]) -> None:
     """Each field is known and has the right type."""
     jsonschema.validate(manifest, schema_of(manifest))
@@ -222,23 +273,47 @@ def test_scheduled_jobs_run_existing_commands_one_at_a_time() -> None:
         assert pod["containers"][0]["args"][0] in COMMANDS
 
 
+def is_passed_on(path: str, match: Mapping[str, str]) -> bool:
+    """As the Gateway API defines it: a prefix is one of whole parts. For regular expressions it leaves that open."""
+    if match["type"] == "RegularExpression":
+        return bool(re.fullmatch(match["value"], path))
+    return path == match["value"] or (match["type"] == "PathPrefix" and path.startswith(f"{match['value']}/"))
+
+
 def test_manifests_name_existing_settings_and_the_paths_that_are_public() -> None:
-    """The ingress passes on whatever the service has for clients, and nothing that is for operators."""
+    """The route passes on whatever the service has for clients, and nothing that is for operators."""
     assert resource("ConfigMap")["data"].keys() <= SETTINGS
-    passed_on = [path for rule in resource("Ingress")["spec"]["rules"] for path in rule["http"]["paths"]]
-    paths = {path["path"] for path in passed_on}
-    # Ingress-NGINX may refuse any other characters in the other types of paths.
-    loose = [each["path"] for each in passed_on if each["pathType"] != "ImplementationSpecific"]
-    assert [path for path in loose if not re.fullmatch(r"[\w/-]+", path)] == []
+    matches = [match["path"] for rule in resource("HTTPRoute")["spec"]["rules"] for match in rule["matches"]]
     settings = Settings(secrets=("x" * 32,), front_page=True)
     routes = _routes(settings, GraphQLEndpoint(Explorer()), Explorer(), Elements(), Metrics())
-    paths_served = [route.path for route in routes if isinstance(route, Route | WebSocketRoute | Mount)]
-    served = {f"/{path.split('/')[1].partition('.')[0]}" for path in paths_served}
-    assert {path.partition(".")[0] for path in paths} == served - UNCHECKED
-    assert "/metrics" not in paths
+    served = {route.path for route in routes if isinstance(route, Route | WebSocketRoute)}
+    served |= {f"{route.path}/file.js" for route in routes if isinstance(route, Mount)}
+    asked_for = {re.sub(r"\{.+?\}", "C4x_-Tbr", path) for path in served}
+    assert {path for path in asked_for if not any(is_passed_on(path, match) for match in matches)} == UNCHECKED
+    assert [match for match in matches if not any(is_passed_on(path, match) for path in asked_for)] == []
     guide = (DEPLOY.parent / "docs" / "operations.md").read_text(encoding="utf-8")
-    (named,) = re.findall(r"The ingress passes on (.+?)\sonly", guide, re.DOTALL)
+    (named,) = re.findall(r"The route passes on\s(.+?)\sonly", guide, re.DOTALL)
+    paths = {match["value"] for match in matches if match["type"] != "RegularExpression"}
     assert set(re.findall("`(.+?)`", named)) == paths
+
+
+def test_the_route_has_no_end_for_streams_and_asks_browsers_for_https() -> None:
+    """Rule for rule: there is no schema of the Gateway API here that would find a misspelt field."""
+    service, (route, from_http) = resource("Service"), [each for each in resources() if is_of_gateway(each)]
+    header = {"name": "Strict-Transport-Security", "value": "max-age=31536000"}
+    for rule in route["spec"]["rules"]:
+        assert rule == {
+            "matches": rule["matches"],
+            "filters": [{"type": "ResponseHeaderModifier", "responseHeaderModifier": {"set": [header]}}],
+            "timeouts": {"request": "0s"},
+            "backendRefs": [{"name": service["metadata"]["name"], "port": service["spec"]["ports"][0]["port"]}],
+        }
+    redirect = {"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "statusCode": 301}}
+    assert from_http["spec"]["rules"] == [{"filters": [redirect]}]
+    for each in (route, from_http):
+        assert [f"https://{host}" for host in each["spec"]["hostnames"]] == [
+            resource("ConfigMap")["data"]["RINGSIDE_PUBLIC_URL"]
+        ]
 
 
 # ── nginx ──

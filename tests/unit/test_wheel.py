@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -76,18 +77,26 @@ def test_the_wheel_contains_the_pages_and_says_that_it_is_for_the_container(chec
     assert "not a library" in text
 
 
-def test_the_guide_s_commands_for_one_machine_leave_one_wheel_to_install(checkout: Path) -> None:
-    """That of the new release, where they were run for the one before: of two, pip installs none."""
+def test_the_guide_s_commands_for_one_machine_install_what_was_built_last(checkout: Path) -> None:
+    """Of two wheels pip installs none, and one of the version that is installed only if it is forced to."""
     for name in FILES:
         (checkout / PAGES / name).parent.mkdir(parents=True, exist_ok=True)
-        (checkout / PAGES / name).write_text("1")
+        (checkout / PAGES / name).write_text("new")
     (checkout / "dist").mkdir()
     (checkout / "dist/ringside-0.0.1-py3-none-any.whl").touch()
+    venv.create(checkout / "machine")
     guide = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
-    (line,) = re.findall(r"^make pages && (.+)$", guide, re.MULTILINE)
-    command = line.replace(".venv/bin/pip", f"{sys.executable} -m pip --disable-pip-version-check -q")
-    subprocess.run(["sh", "-ec", command], cwd=checkout, check=True)
+    (making,) = re.findall(r"^make pages && (.+)$", guide, re.MULTILINE)
+    (installing,) = re.findall(r"^sudo /opt/ringside/bin/(pip install .+ dist/.+)$", guide, re.MULTILINE)
+    pip = f"{sys.executable} -m pip --disable-pip-version-check -q"
+    subprocess.run(["sh", "-ec", making.replace(".venv/bin/pip", pip)], cwd=checkout, check=True)
     assert [wheel.name for wheel in (checkout / "dist").iterdir()] == [f"ringside-{VERSION}-py3-none-any.whl"]
+    for _ in range(2):
+        install = installing.replace("pip", f"{pip} --python {checkout / 'machine'}", 1)
+        subprocess.run(["sh", "-ec", install], cwd=checkout, check=True)
+        (installed,) = checkout.glob(f"machine/lib/*/site-packages/{PAGES / FILES[0]}")
+        assert installed.read_text() == "new"
+        installed.write_text("old")
 
 
 def test_an_installation_for_development_needs_no_built_explorer(checkout: Path) -> None:
