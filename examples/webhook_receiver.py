@@ -21,7 +21,7 @@ import httpx
 TOLERANCE = 300
 """Seconds that a message may be old, so that nobody can send a captured one again later."""
 
-COMMENT = "query Waiting($id: ID!) { node(id: $id) { ... on Comment { id status title body } } }"
+COMMENT = "query Waiting($id: ID!) { node(id: $id) { ... on Comment { id status revision title body } } }"
 DECIDE = """
 mutation Decide($input: ModerateCommentInput!) {
   moderateComment(input: $input) { ... on CommentModerated { comment { id } } ... on Refused { code message } }
@@ -65,7 +65,8 @@ class Ringside:
         """Publish or reject a comment that waits.
 
         Messages may come twice, and in any order. Neither does harm, since this asks for the comment as it is now, and
-        does nothing if it no longer waits. A receiver that keeps what messages say compares their `sequence`.
+        does nothing if it no longer waits. If its author changes it meanwhile, the decision is refused because of its
+        `revision`, and the message comes again. A receiver that keeps what messages say compares their `sequence`.
         """
         comment = self.ask(COMMENT, id=comment_id)["node"]
         if comment is None or comment["status"] != "PENDING":
@@ -74,7 +75,8 @@ class Ringside:
         decision = {"status": "PUBLISHED"}
         if "http://" in text or "https://" in text:
             decision = {"status": "REJECTED", "ground": "SPAM", "note": "Please leave out the link."}
-        answer = self.ask(DECIDE, input={"comment": comment_id, **decision})["moderateComment"]
+        given = {"comment": comment_id, "revision": comment["revision"], **decision}
+        answer = self.ask(DECIDE, input=given)["moderateComment"]
         if "code" in answer:
             raise RuntimeError(answer["message"])
 

@@ -490,12 +490,13 @@ class CommentsMutation:
 class CommentsSubscription:
     comment_posted: Comment = subscription(
         pages.comment_posted,
-        "Comments on a product, each time they become visible, within about two seconds. One that is published again "
-        "after it was held comes again: replace it by its `id`. To neither miss nor repeat any after a disconnect, "
-        "resume with the last event's id (clients of Server-Sent Events send it as `Last-Event-ID`, which overrides "
-        "`after`; over a WebSocket it is the event's `extensions.eventId`). It names the last 256 comments sent: only "
-        "an older one that was still being written may be missed. A comment's id names no others: what became visible "
-        "out of chronological order may be missed, or sent again.",
+        "Comments on a product and the replies to them, which have a `thread`, each time they become visible, within "
+        "about two seconds. One that is published again after it was held comes again: replace it by its `id`. To "
+        "neither miss nor repeat any after a disconnect, resume with the last event's id (clients of Server-Sent "
+        "Events send it as `Last-Event-ID`, which overrides `after`; over a WebSocket it is the event's "
+        "`extensions.eventId`). It names the last 256 comments sent: only an older one that was still being written "
+        "may be missed. A comment's id names no others: what became visible out of chronological order may be missed, "
+        "or sent again.",
         product="The product's id.",
         after="The last event's id, or a comment's, to resume with later comments; or a moment, such as the `now` of "
         "the answer with the page. Without it, the stream starts now.",

@@ -372,7 +372,7 @@ class RefusalCode(Enum):
     )
     NOT_ALLOWED = _code("NOT_ALLOWED", "The viewer lacks the role, or the object belongs to another member.")
     CONFLICT = _code("CONFLICT", "The current state does not allow it. Read it again before you decide.")
-    LOCKED = _code("LOCKED", "It is closed: its deadline has passed, or it has not opened yet.")
+    LOCKED = _code("LOCKED", "It is closed: its deadline has passed, it was cancelled, or it has not opened yet.")
     TOKEN_UNKNOWN = _code(
         "TOKEN_UNKNOWN", "The token was not issued to this visitor, was altered, or is not the code that was sent."
     )

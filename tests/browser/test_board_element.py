@@ -175,6 +175,7 @@ async def test_the_first_paint_takes_one_request_before_the_ballot(visited: Visi
         assert len(to_service) == 2
         assert to_service[0].startswith("/graphql?documentId=")
         assert to_service[1] == "/graphql"
+        assert await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token")
 
 
 async def test_a_button_that_is_held_down_votes_once(visited: Visited, browser: Browser) -> None:

@@ -391,9 +391,11 @@ async def test_the_overview_counts_what_is_posted_changed_and_deleted(visited: V
         await button(page, "Write a comment").click()
         await element(page).get_by_role("radio", name="1 star", exact=True).check()
         await element(page).get_by_label("Your comment").fill("Broken")
+        page.requests.clear()
         await button(page, "Post").click()
         await expect(average).to_contain_text("3.0")
         await expect(average).to_contain_text("2 ")
+        assert [url for url in page.requests if "/graphql" in url] == [f"{visited.service.url}/graphql"] * 2
         await button(page, "Edit: the comment by").click()
         await element(page).get_by_role("radio", name="2 stars").check()
         await button(page, "Save").click()

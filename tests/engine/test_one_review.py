@@ -20,6 +20,7 @@ from tests.comments import author_id, post
 from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
 
 POST = mutation("postComment", "CommentPosted", "comment { id rating }", refused="code path existing")
+EDIT = mutation("editComment", "CommentEdited", "comment { id }", refused="code path existing")
 RATED = "query ($product: ID!) { commentStatistics(product: $product) { rated } }"
 REVIEW = {"product": "42", "language": "en", "rating": 4, "body": "Good."}
 
@@ -72,6 +73,8 @@ async def test_a_review_that_is_gone_or_rejected_frees_its_place(shop: Client) -
     await moderate(shop, third, "REJECTED")
     fourth = await post(ada)
     assert (await moderate(shop, third, "PUBLISHED"))["code"] == "CONFLICT"
+    again = await ada.ask(EDIT, input={"comment": third["id"], "body": "Better."})
+    assert again == {"code": "CONFLICT", "path": ["input", "comment"], "existing": fourth["id"]}
     await moderate(shop, fourth, "PENDING")
     assert (await ada.ask(POST, input=REVIEW))["existing"] == fourth["id"]
     await moderate(shop, fourth, "REJECTED")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import time
 from typing import Any
@@ -14,14 +15,18 @@ from typing import Any
 import httpx
 import pytest
 
+from resolvers.requests.context import Role
+from tests.client import Client
 from tests.command import ringside
 from tests.generated import ROOT
-from tests.queries import POST_COMMENT, mutation
+from tests.queries import EDIT_COMMENT, POST_COMMENT, mutation
 from tests.receiver import receiving
 from tests.service import Service, start_service
 
 ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id } secret")
 COMMENT = "query ($id: ID!) { node(id: $id) { ... on Comment { status moderationNote } } }"
+RECEIVER = runpy.run_path(str(ROOT / "examples/webhook_receiver.py"))
+Ringside: Any = RECEIVER["Ringside"]
 NETWORKS = {"RINGSIDE_WEBHOOK_NETWORKS": "127.0.0.0/8"}
 
 
@@ -113,13 +118,36 @@ async def test_the_example_decides_about_comments_that_wait(tmp_path: Path) -> N
 def test_the_example_lets_a_message_come_again_whose_decision_was_refused() -> None:
     """A refusal is data: without an error the message would count as dealt with, and the comment would wait on."""
     answers = [
-        {"node": {"id": "1", "status": "PENDING", "title": None, "body": "Well made."}},
+        {"node": {"id": "1", "status": "PENDING", "revision": 1, "title": None, "body": "Well made."}},
         {"moderateComment": {"code": "UNAVAILABLE", "message": "Try again shortly."}},
     ]
 
-    class Busy(runpy.run_path(str(ROOT / "examples/webhook_receiver.py"))["Ringside"]):  # type: ignore[misc]
+    class Busy(Ringside):  # type: ignore[misc]
         def ask(self, *_: Any, **__: Any) -> Any:
             return answers.pop(0)
 
     with pytest.raises(RuntimeError, match="Try again shortly"):
         Busy("http://127.0.0.1:1/graphql", "").decide("1")
+
+
+async def test_the_example_decides_about_no_text_that_it_has_not_read(one_client: Client) -> None:
+    """The author changes the comment between the receiver's question and its decision: the message comes again."""
+    services, loop = one_client.services, asyncio.get_running_loop()
+    services.policy = replace(services.policy, premoderation=True)
+    ada, moderator = one_client.member("ada"), one_client.member("max", Role.MODERATOR)
+    given = {"product": "42", "language": "en", "rating": 5, "body": "Well made."}
+    comment = (await ada.ask(POST_COMMENT, input=given))["comment"]["id"]
+
+    async def answer(document: str, variables: dict[str, Any]) -> Any:
+        data = (await moderator.answer(document, **variables))["data"]
+        if document == RECEIVER["COMMENT"]:
+            await ada.ask(EDIT_COMMENT, input={"comment": comment, "body": "Buy at https://spam.example"})
+        return data
+
+    class Overtaken(Ringside):  # type: ignore[misc]
+        def ask(self, document: str, **variables: Any) -> Any:
+            return asyncio.run_coroutine_threadsafe(answer(document, variables), loop).result()
+
+    with pytest.raises(RuntimeError):
+        await asyncio.to_thread(Overtaken("http://127.0.0.1:1/graphql", "").decide, comment)
+    assert (await ada.ask(COMMENT, id=comment))["status"] == "PENDING"
