@@ -1,14 +1,16 @@
 """The hosts that requests may name, and the origins of pages that send them."""
 
 import re
-import time
 from collections.abc import Sequence
+from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from datastore.dynamo import Rates
+from datastore.refusals import RateLimited
 from resolvers.requests.context import addressed_origin
 from resolvers.values.texts import ascii_domain
 from server.auth.cookies import LOOPBACK
@@ -39,9 +41,9 @@ def public_host(public_url: str) -> tuple[str, ...]:
 # Logs pages of origins that are not listed: their browsers show only "Failed to fetch", or a closed socket. Opening
 # a page or sending a form makes no script wait for an answer, and the forms of our own pages name the origin `null`.
 
-LOGGED_SECONDS = 60.0
-MOST_LOGGED = 10
-"""Origins that are logged within `LOGGED_SECONDS`, each once: whoever sends a request chooses its origin."""
+EACH = "1/minute"
+ALL = "10/minute"
+"""Lines about origins: whoever sends a request chooses its origin."""
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]{0,31}://[a-z0-9._:\[\]-]{1,255}|null", re.IGNORECASE)
 _log = structlog.get_logger("ringside.origins")
 
@@ -52,8 +54,6 @@ class ForeignOrigins:
     def __init__(self, app: ASGIApp, listed: Sequence[str]) -> None:
         self._app = app
         self._listed = listed
-        self._logged: set[str] = set()
-        self._since = -LOGGED_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
@@ -70,18 +70,15 @@ class ForeignOrigins:
             elif name == b"sec-fetch-mode" and value == b"navigate":
                 return
         own = addressed_origin(scope["scheme"], host.decode("latin-1"))
-        if origin and not scope["state"]["pipeline"].services.policy.admits_page(origin, own):
-            self._log_once(origin)
+        services = scope["state"]["pipeline"].services
+        if origin and not services.policy.admits_page(origin, own):
+            with suppress(RateLimited):
+                self._log(services.rates, origin if _ORIGIN.fullmatch(origin) else "(no origin)")
 
-    def _log_once(self, origin: str) -> None:
-        now = time.monotonic()
-        if now - self._since >= LOGGED_SECONDS:
-            self._since = now
-            self._logged.clear()
-        origin = origin if _ORIGIN.fullmatch(origin) else "(no origin)"
-        if origin in self._logged or len(self._logged) >= MOST_LOGGED:
-            return
-        self._logged.add(origin)
+    def _log(self, rates: Rates, origin: str) -> None:
+        rates.check(EACH, "origin", origin)
+        rates.hit(ALL, "origins")
+        rates.hit(EACH, "origin", origin)
         near = {"similar": similar} if (similar := _similar(origin, self._listed)) else {}
         advice = "a page of an origin that RINGSIDE_CORS_ORIGINS does not list may not read the answers"
         _log.warning(advice, origin=origin, **near)
