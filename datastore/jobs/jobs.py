@@ -25,7 +25,6 @@ from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Table, Window
-from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Put, Write, absent, where
 from datastore.jobs.leases import Held, leased
@@ -182,4 +181,4 @@ async def read_text(table: Table, job: str) -> str:
 
 
 async def delete_text(table: Table, job: str) -> None:
-    await clear_partition(table, TEXT_PIECE.on(job=job))
+    await table.clear(TEXT_PIECE.on(job=job))

@@ -31,7 +31,6 @@ from itertools import accumulate, pairwise
 import orjson
 
 from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, gather_or_cancel, iso, optimistic
-from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, from_best_first
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Delete, Put, Write, absent, less, where
@@ -128,7 +127,7 @@ async def read_histogram(table: Table, scope: str, revision: int) -> Histogram |
 
 async def delete_older_histograms(table: Table, scope: str, revision: int) -> None:
     """Delete the revisions before this one."""
-    await clear_partition(table, HISTOGRAM_PART.on(scope=scope).between(None, f"{revision:010d}"))
+    await table.clear(HISTOGRAM_PART.on(scope=scope).between(None, f"{revision:010d}"))
 
 
 # ── standings ──

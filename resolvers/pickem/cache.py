@@ -32,9 +32,8 @@ from datastore.dynamo import (
     shared_context,
     within_deadline,
 )
-from datastore.pickem import events, gates, standings
-from datastore.pickem.events import Event, EventState, Match, SeasonEntry, read_entries
-from datastore.pickem.gates import PickCounts
+from datastore.pickem import events, standings
+from datastore.pickem.events import Event, EventState, Match, PickCounts, SeasonEntry, read_entries
 from datastore.pickem.leagues import League, LeagueMember, Membership, read_leagues, read_whole_league
 from datastore.pickem.predictions import Prediction
 from datastore.pickem.standings import Histogram, MemberPage, Season, Standing
@@ -84,7 +83,7 @@ class PickemCache:
         )
         # By event and version, since removing a prediction gives the event another version too.
         self.pick_counts: Reads[tuple[str, int], PickCounts] = cache.each(
-            "pick_counts", lambda key: gates.read_pick_counts(table, key[0]), age=_HOUR, most=_MOST
+            "pick_counts", lambda key: events.read_pick_counts(table, key[0]), age=_HOUR, most=_MOST
         )
         self._event_ranks = cache.each("event_ranks", self._read_event_histogram, age=_HOUR, most=_MOST)
         self._season_ranks = cache.each("season_ranks", self._read_season_histogram, age=_HOUR, most=_MOST)
