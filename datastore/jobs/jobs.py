@@ -140,7 +140,7 @@ async def read_unfinished_jobs(table: Table) -> tuple[Job, ...]:
     return (await table.query(JOB.on("gsi2"), limit=_UNFINISHED_AT_ONCE)).records
 
 
-async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None = None) -> None:
+async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None) -> None:
     """End a job and forget its input."""
     ended = {"finished_at": now, "expires": now + LIFETIME}
     await job.release(state=state, message=message, place=None, input={}, **ended)
