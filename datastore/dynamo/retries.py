@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, AnyStr, TypeVar
 
 from datastore.dynamo import errors
 from datastore.dynamo.budgets import Budget, RateLimit, SharedAllowance, current
@@ -225,12 +225,20 @@ async def optimistic_from(
 BATCH_READ = 100
 """As many keys as one call to the table reads."""
 
+PIECE_BYTES = 300_000
+"""What is larger than an item, which holds at most 400 KB, is stored in pieces of so many bytes."""
+
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """The items in lists of `size`; the last one may be shorter."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+def pieces(data: AnyStr, size: int) -> list[AnyStr]:
+    """A text or bytes in pieces of `size`; the last one may be shorter."""
+    return [data[start : start + size] for start in range(0, len(data), size)]
 
 
 async def batches(items: AsyncIterable[T], size: int) -> AsyncIterator[list[T]]:

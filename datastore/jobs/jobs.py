@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Page, Table, Window
+from datastore.dynamo import PIECE_BYTES, ConditionFailed, Page, Table, Window, pieces
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Put, Write, absent, where
 from datastore.jobs.leases import Held, leased
@@ -147,11 +147,9 @@ async def finish_job(job: Held[Job], state: JobState, now: datetime, message: st
 
 
 # ── texts ──
-# Texts that jobs work on: in pieces, because an item holds at most 400 KB, until the job has ended.
+# Texts that jobs work on: in pieces, until the job has ended.
 #
 # A text is stored before its job begins. That of a job that never began expires.
-
-PIECE_BYTES = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +166,13 @@ TEXT_PIECE = Entity(TextPiece, Key("JOB#{job}", "TEXT#{number:03d}"), ttl="expir
 
 
 async def store_text(table: Table, job: str, text: str, expires: datetime) -> None:
-    data = text.encode()
-    pieces = [data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES)]
-    await table.write_many(
-        TEXT_PIECE.put(TextPiece(job, number, piece, expires)) for number, piece in enumerate(pieces)
-    )
+    parts = enumerate(pieces(text.encode(), PIECE_BYTES))
+    await table.write_many(TEXT_PIECE.put(TextPiece(job, number, part, expires)) for number, part in parts)
 
 
 async def read_text(table: Table, job: str) -> str:
-    pieces = [piece.data async for piece in table.iterate(TEXT_PIECE.on(job=job), consistent=True)]
-    return b"".join(pieces).decode()
+    parts = [part.data async for part in table.iterate(TEXT_PIECE.on(job=job), consistent=True)]
+    return b"".join(parts).decode()
 
 
 async def delete_text(table: Table, job: str) -> None:

@@ -30,7 +30,18 @@ from itertools import accumulate, pairwise
 
 import orjson
 
-from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, gather_or_cancel, iso, optimistic
+from datastore.dynamo import (
+    PIECE_BYTES,
+    ConditionFailed,
+    Page,
+    Table,
+    Window,
+    chunks,
+    gather_or_cancel,
+    iso,
+    optimistic,
+    pieces,
+)
 from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, from_best_first
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Delete, Put, Write, absent, less, where
@@ -47,8 +58,6 @@ from datastore.pickem.predictions import (
 )
 
 # ── histograms ──
-
-_PART_BYTES = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +120,9 @@ def season_scope(season: str) -> str:
 
 
 async def store_histogram(table: Table, scope: str, revision: int, histogram: Histogram) -> None:
-    packed = histogram.pack()
-    pieces = [packed[start : start + _PART_BYTES] for start in range(0, len(packed), _PART_BYTES)]
-    for number, piece in enumerate(pieces):
-        await table.write(HISTOGRAM_PART.put(HistogramPart(scope, revision, number, len(pieces), piece)))
+    parts = pieces(histogram.pack(), PIECE_BYTES)
+    for number, part in enumerate(parts):
+        await table.write(HISTOGRAM_PART.put(HistogramPart(scope, revision, number, len(parts), part)))
 
 
 async def read_histogram(table: Table, scope: str, revision: int) -> Histogram | None:

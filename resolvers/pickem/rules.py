@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from datastore.dynamo import pieces
 from datastore.pickem.events import THOUSAND, Event, Match, MatchOutcome, Result, Team, TieBreak
 from datastore.refusals import InvalidInput
 from datastore.values.folding import in_form, is_stream_safe
@@ -37,8 +38,7 @@ def new_code() -> str:
 
 def spelled(code: str) -> str:
     """A stored code as it is shown: in groups."""
-    size = 2 * _SYLLABLES
-    return "-".join(code[start : start + size] for start in range(0, len(code), size))
+    return "-".join(pieces(code, 2 * _SYLLABLES))
 
 
 def parse_code(text: str) -> str | None:

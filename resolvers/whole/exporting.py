@@ -15,11 +15,11 @@ from typing import Any, Final
 import orjson
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import Table
+from datastore.dynamo import PIECE_BYTES, Table
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job
 from datastore.members import exports as export_store
-from datastore.members.exports import PIECE_BYTES, Export, ExportPiece
+from datastore.members.exports import Export, ExportPiece
 from datastore.people.member_items import read_member
 from datastore.refusals import NotAllowed
 from resolvers.jobs.running import JobRun, JobRunner, new_job
