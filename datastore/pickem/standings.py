@@ -30,20 +30,10 @@ from itertools import accumulate, pairwise
 
 import orjson
 
-from datastore.dynamo import (
-    PIECE_BYTES,
-    ConditionFailed,
-    Page,
-    Table,
-    Window,
-    chunks,
-    gather_or_cancel,
-    iso,
-    optimistic,
-    pieces,
-)
+from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, gather_or_cancel, iso, optimistic
 from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, from_best_first
 from datastore.dynamo.paging import shard_limit
+from datastore.dynamo.retries import PIECE_BYTES, pieces
 from datastore.dynamo.writes import Delete, Put, Write, absent, less, where
 from datastore.people.profiles import SHARDS, OfMember, member_shard
 from datastore.pickem.predictions import (

@@ -79,16 +79,10 @@ def distance(event: Event, prediction: Prediction) -> int | None:
     return None if answer is None or guess is None else abs(guess - answer)
 
 
-def closeness(event: Event, worst: int, prediction: Prediction) -> int:
-    """How much nearer the guess is than the worst one."""
-    own = distance(event, prediction)
-    return 0 if own is None else worst - own
-
-
 def current_share(event: Event, winners: Mapping[str, tuple[int, int]], worst: int, prediction: Prediction) -> Share:
     """What a prediction gets by the event's current results."""
-    score = worth(prediction.picks, winners)
-    return Share(event.generation, score.points, score.correct, closeness=closeness(event, worst, prediction))
+    score, own = worth(prediction.picks, winners), distance(event, prediction)
+    return Share(event.generation, score.points, score.correct, closeness=0 if own is None else worst - own)
 
 
 # ── crediting ──
