@@ -7,8 +7,8 @@ Most are counted in the syntax tree of the four layers, never by names alone:
 - **Import lines**: those of import statements, all lines of each.
 - **Constants of liveness**: constants of a module, in seconds or a timedelta, that a moment is compared with in a
   condition about a claim, a lease, a mark or a change under way: for how long its holder is believed to live.
-- **Containers that expire**: dictionaries whose values are or have a moment. Kinds of reads that are kept in the read
-  cache are declarations, and not counted.
+- **Containers that expire**: dictionaries of a module or an instance, whose values are a moment, or have one. Kinds of
+  reads that are kept in the read cache are declarations, and not counted.
 - **Loops that try again**: loops around a `try` that are left when it succeeds and go on after an exception; not those
   that go on with the next thing of several.
 
@@ -179,20 +179,37 @@ def expiring(modules: Mapping[str, Module]) -> list[str]:
         f"{module.name}:{node.lineno}"
         for module in modules.values()
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute) and _keeps_moments(node)
+        if isinstance(node, ast.AnnAssign)
+        and (isinstance(node.target, ast.Attribute) or node in module.tree.body)
+        and _keeps_moments(node, MOMENTS | _records_with_moments(module))
     ]
 
 
-def _keeps_moments(made: ast.AnnAssign) -> bool:
-    """Whether the attribute is a dictionary whose values are a moment, or a tuple that has one."""
+def _records_with_moments(module: Module) -> set[str]:
+    """The module's classes that declare a field which is a moment."""
+    return {
+        each.name
+        for each in module.tree.body
+        if isinstance(each, ast.ClassDef)
+        and any(
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.annotation, ast.Name)
+            and field.annotation.id in MOMENTS
+            for field in each.body
+        )
+    }
+
+
+def _keeps_moments(made: ast.AnnAssign, moments: set[str]) -> bool:
+    """Whether it is a dictionary whose values are a moment, or a tuple that has one."""
     kind = made.annotation
     if not (isinstance(kind, ast.Subscript) and isinstance(kind.value, ast.Name) and kind.value.id in DICTIONARIES):
         return False
     value = kind.slice.elts[-1] if isinstance(kind.slice, ast.Tuple) else kind.slice
     if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name) and value.value.id == "tuple":
         parts = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
-        return any(isinstance(part, ast.Name) and part.id in MOMENTS for part in parts)
-    return isinstance(value, ast.Name) and value.id in MOMENTS
+        return any(isinstance(part, ast.Name) and part.id in moments for part in parts)
+    return isinstance(value, ast.Name) and value.id in moments
 
 
 def repeating(modules: Mapping[str, Module]) -> list[str]:

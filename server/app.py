@@ -57,9 +57,9 @@ from server.engine import backup_figures
 from server.engine.table import START_SECONDS, not_answered, open_checked_table
 from server.execution.documents import Documents
 from server.http.browser_pages import AdminPages, Elements, Explorer, front_page_routes, home
-from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
+from server.http.endpoint import AllowedHosts, FastPath, ForeignOrigins, GraphQLEndpoint, with_request_ids
+from server.http.hosts import ANY, public_host
 from server.http.messages import GZIP_LEVEL, GZIP_MIN_BYTES, accepts_gzip, outside_graphql
-from server.http.origins import ANY, ForeignOrigins, public_host
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.plain_routes import Readiness, alive, member_export, product_jsonld
 from server.http.process import end_with_parent, tune_process

@@ -9,7 +9,7 @@ from datastore.dynamo import Table
 from datastore.pickem.events import Event, EventState, Match, MatchOutcome, Result, Team
 from datastore.pickem.predictions import Prediction
 from datastore.pickem.standings import all_predictions, listed_standings
-from resolvers.pickem import rules
+from resolvers.pickem import scoring
 from resolvers.pickem.season_files import derived_id
 
 START = datetime(2026, 11, 1, 20, tzinfo=UTC)
@@ -59,20 +59,20 @@ async def count_scored(table: Table, event: Event) -> int:
 
 async def count_wrong_scores(table: Table, event: Event, matches: Sequence[Match]) -> int:
     """The number of predictions whose points differ from a fresh scoring."""
-    winners = rules.winners(event, {match.id: match for match in matches})
+    winners = scoring.winners(event, {match.id: match for match in matches})
     wrong = 0
     async for prediction in all_predictions(table, event.id):
-        stored = rules.Score(prediction.points or 0, prediction.correct or 0)
-        wrong += stored != rules.score(prediction.picks, winners)
+        stored = scoring.Score(prediction.points or 0, prediction.correct or 0)
+        wrong += stored != scoring.worth(prediction.picks, winners)
     return wrong
 
 
 async def count_wrong_standings(table: Table, event: Event, matches: Sequence[Match], number: int) -> int:
     """The number of standings in the season of this one event that are missing or differ from a fresh scoring."""
-    winners = rules.winners(event, {match.id: match for match in matches})
+    winners = scoring.winners(event, {match.id: match for match in matches})
     predictions = generate_predictions(event, number)
-    fresh = {prediction.user: rules.score(prediction.picks, winners) for prediction in predictions}
+    fresh = {prediction.user: scoring.worth(prediction.picks, winners) for prediction in predictions}
     right = 0
     async for _, standing in listed_standings(table, event.season):
-        right += fresh.get(standing.user) == rules.Score(standing.points, standing.correct)
+        right += fresh.get(standing.user) == scoring.Score(standing.points, standing.correct)
     return number - right

@@ -15,7 +15,7 @@ import botocore.session
 import pytest
 from hypothesis import settings as hypothesis_settings
 
-from datastore.dynamo import Table, open_table, retries
+from datastore.dynamo import RateLimit, Table, open_table, retries
 from datastore.dynamo.declaration import create
 from datastore.whole.layout import ensure_layout
 from resolvers.members import api_keys, sessions
@@ -104,8 +104,8 @@ def only_port(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 @pytest.fixture
 def nothing_logged_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No other test of this process has met the same trouble within the minute: it is logged again."""
-    monkeypatch.setattr(retries, "_logged", {})
+    """A trouble that another test has met is logged again, and then not once more, however long this test takes."""
+    monkeypatch.setattr(retries, "_logged", RateLimit(1, 86_400.0))
 
 
 @pytest.fixture

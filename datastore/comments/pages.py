@@ -8,7 +8,7 @@ from typing import Any
 from datastore.comments.planner import CommentCounts, Filter, PartitionRead, Plan, continuation, plans
 from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, REPLY, Comment, published_place
 from datastore.comments.verified import VERIFIED
-from datastore.dynamo import Page, PageRequest, Table
+from datastore.dynamo import Page, PageRequest, Table, chunks
 from datastore.dynamo.entity import Partition
 from datastore.dynamo.paging import merge
 
@@ -47,7 +47,7 @@ async def _find(table: Table, keys: Sequence[tuple[str, str]]) -> list[Comment |
     entities = (COMMENT, REPLY, HELD)
     places = [entity.at(product=product, ulid=ulid) for product, ulid in keys for entity in entities]
     found = await table.get_many(places, consistent=True)
-    comments = (found[place : place + len(entities)] for place in range(0, len(found), len(entities)))
+    comments = chunks(found, len(entities))
     return [next((each for each in some if each is not None and not each.removed), None) for some in comments]
 
 

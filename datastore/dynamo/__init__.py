@@ -50,6 +50,7 @@ from datastore.dynamo.errors import (
 from datastore.dynamo.paging import LARGEST_PAGE, PAGE_SIZE, Page, PageRequest, Window, page_of, page_size
 from datastore.dynamo.read_cache import BoundedDict, ReadCache, Reads, SingleFlight, read_each
 from datastore.dynamo.retries import (
+    PIECE_BYTES,
     Again,
     Stale,
     batches,
@@ -58,6 +59,7 @@ from datastore.dynamo.retries import (
     gather_or_cancel,
     optimistic,
     optimistic_from,
+    pieces,
     remaining,
     repeated,
     within_deadline,

@@ -10,9 +10,8 @@ import orjson
 
 from datastore.dynamo.attributes import Item
 from datastore.dynamo.budgets import deadline
-from datastore.dynamo.entity import Entity, ItemKey, Partition
-from datastore.dynamo.retries import batches, retry
-from datastore.dynamo.table import BATCH_WRITE, Table
+from datastore.dynamo.retries import retry
+from datastore.dynamo.table import Table
 
 # ── lines ──
 
@@ -134,14 +133,6 @@ async def put_as_transaction(table: Table, items: Sequence[Item]) -> None:
 async def _patiently(call: Callable[..., Awaitable[Any]], **parameters: Any) -> Any:
     with deadline(PATIENCE):
         return await retry(call, **parameters)
-
-
-async def clear_partition(table: Table, partition: Partition[Any], *entities: Entity[Any]) -> None:
-    """Delete every item between the bounds of a partition of the table, of these entities if any. Safe to repeat."""
-    entity, pk = partition.entity, partition.pk
-    async for sorts in batches(table.sort_keys_in("", partition), BATCH_WRITE):
-        gone = [sort for sort in sorts if not entities or any(each.recognises(pk, sort) for each in entities)]
-        await table.write_many(entity.delete(ItemKey(entity, pk, sort)) for sort in gone)
 
 
 # ── other layouts ──

@@ -30,10 +30,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, AnyStr, TypeVar
 
 from datastore.dynamo import errors
-from datastore.dynamo.budgets import Budget, SharedAllowance, current
+from datastore.dynamo.budgets import Budget, RateLimit, SharedAllowance, current
 from datastore.refusals import Conflict
 
 # ── retries ──
@@ -43,12 +43,10 @@ T = TypeVar("T")
 DEFAULT_SECONDS = 30.0
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
-_LOG_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
 _check: ContextVar[Callable[[], None]] = ContextVar("_check", default=lambda: None)
-_logged: dict[str, float] = {}
-"""When each reason was last logged: few texts, since errors name no item."""
+_logged = RateLimit(1, 10.0)
 
 
 @contextmanager
@@ -174,9 +172,8 @@ def _pauses() -> Iterator[float]:
 
 
 def _log_failure(failure: Exception) -> None:
-    reason, now = f"{type(failure).__name__}: {failure}", time.monotonic()
-    if now - _logged.get(reason, -_LOG_SECONDS) >= _LOG_SECONDS:
-        _logged[reason] = now
+    reason = f"{type(failure).__name__}: {failure}"
+    if not _logged.hit(reason, time.monotonic()):
         _log.warning("the table cannot be used: %s", reason)
 
 
@@ -228,12 +225,20 @@ async def optimistic_from(
 BATCH_READ = 100
 """As many keys as one call to the table reads."""
 
+PIECE_BYTES = 300_000
+"""What is larger than an item, which holds at most 400 KB, is stored in pieces of so many bytes."""
+
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """The items in lists of `size`; the last one may be shorter."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+def pieces(data: AnyStr, size: int) -> list[AnyStr]:
+    """A text or bytes in pieces of `size`; the last one may be shorter."""
+    return [data[start : start + size] for start in range(0, len(data), size)]
 
 
 async def batches(items: AsyncIterable[T], size: int) -> AsyncIterator[list[T]]:

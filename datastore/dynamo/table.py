@@ -44,7 +44,7 @@ from datastore.dynamo.entity import (
 from datastore.dynamo.errors import ConditionFailed, EngineUnavailable, Throttled
 from datastore.dynamo.paging import LARGEST_READ, Page, PageRequest, last_read, merge
 from datastore.dynamo.read_cache import ReadCache, Reads
-from datastore.dynamo.retries import BATCH_READ, chunks, retry
+from datastore.dynamo.retries import BATCH_READ, batches, chunks, retry
 from datastore.dynamo.transport.client import open_client
 from datastore.dynamo.writes import ALWAYS, Check, Delete, Expression, Put, Update, Write, absent
 
@@ -333,6 +333,13 @@ class Table:
         )
         for batch in chunks(requests, BATCH_WRITE):
             await self.write_batch(batch)
+
+    async def clear(self, partition: Partition[Any], *entities: Entity[Any]) -> None:
+        """Delete every item between the bounds of a partition of the table, of these entities if any. Repeatable."""
+        entity, pk = partition.entity, partition.pk
+        async for sorts in batches(self.sort_keys_in("", partition), BATCH_WRITE):
+            gone = [sort for sort in sorts if not entities or any(each.recognises(pk, sort) for each in entities)]
+            await self.write_many(entity.delete(ItemKey(entity, pk, sort)) for sort in gone)
 
     async def write_batch(self, requests: Sequence[Mapping[str, Any]]) -> None:
         """Up to 25 put or delete requests; pauses before it sends those again that were not carried out."""

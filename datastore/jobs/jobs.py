@@ -24,8 +24,7 @@ from enum import StrEnum
 from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Page, Table, Window
-from datastore.dynamo.bulk import clear_partition
+from datastore.dynamo import PIECE_BYTES, ConditionFailed, Page, Table, Window, pieces
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Put, Write, absent, where
 from datastore.jobs.leases import Held, leased
@@ -141,18 +140,16 @@ async def read_unfinished_jobs(table: Table) -> tuple[Job, ...]:
     return (await table.query(JOB.on("gsi2"), limit=_UNFINISHED_AT_ONCE)).records
 
 
-async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None = None) -> None:
+async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None) -> None:
     """End a job and forget its input."""
     ended = {"finished_at": now, "expires": now + LIFETIME}
     await job.release(state=state, message=message, place=None, input={}, **ended)
 
 
 # ── texts ──
-# Texts that jobs work on: in pieces, because an item holds at most 400 KB, until the job has ended.
+# Texts that jobs work on: in pieces, until the job has ended.
 #
 # A text is stored before its job begins. That of a job that never began expires.
-
-PIECE_BYTES = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +166,14 @@ TEXT_PIECE = Entity(TextPiece, Key("JOB#{job}", "TEXT#{number:03d}"), ttl="expir
 
 
 async def store_text(table: Table, job: str, text: str, expires: datetime) -> None:
-    data = text.encode()
-    pieces = [data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES)]
-    await table.write_many(
-        TEXT_PIECE.put(TextPiece(job, number, piece, expires)) for number, piece in enumerate(pieces)
-    )
+    parts = enumerate(pieces(text.encode(), PIECE_BYTES))
+    await table.write_many(TEXT_PIECE.put(TextPiece(job, number, part, expires)) for number, part in parts)
 
 
 async def read_text(table: Table, job: str) -> str:
-    pieces = [piece.data async for piece in table.iterate(TEXT_PIECE.on(job=job), consistent=True)]
-    return b"".join(pieces).decode()
+    parts = [part.data async for part in table.iterate(TEXT_PIECE.on(job=job), consistent=True)]
+    return b"".join(parts).decode()
 
 
 async def delete_text(table: Table, job: str) -> None:
-    await clear_partition(table, TEXT_PIECE.on(job=job))
+    await table.clear(TEXT_PIECE.on(job=job))

@@ -28,7 +28,6 @@ from datastore.changes.occurrences import (
 from datastore.changes.revisions import Revisions, changed, read_revisions
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, optimistic
-from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Partition, shard_of
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Put, Update, absent, present, where
@@ -143,7 +142,7 @@ async def clear_webhook(table: Table, webhook: str) -> None:
     """Delete a removed webhook, and first its deliveries."""
     for state in DeliveryState:
         for shard in range(DELIVERY_SHARDS):
-            await clear_partition(table, _partition(webhook, state, shard))
+            await table.clear(_partition(webhook, state, shard))
     await table.write(WEBHOOK.delete(WEBHOOK.at(id=webhook)))
 
 

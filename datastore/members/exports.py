@@ -18,8 +18,6 @@ from datetime import datetime
 from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
 
-PIECE_BYTES = 300_000
-
 
 @dataclass(frozen=True, slots=True)
 class Export:

@@ -12,7 +12,6 @@ from typing import Any
 
 from datastore.changes.unit_of_work import CREATED, RECEIPT
 from datastore.dynamo import Table
-from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity
 from datastore.jobs.jobs import JOB, TEXT_PIECE, all_jobs
 from datastore.jobs.leases import TURN
@@ -47,7 +46,7 @@ async def delete_exports(table: Table, user: str, now: datetime) -> None:
         if job.started_at < now - _FILES_LAST:
             return
         if job.about == user:
-            await clear_partition(table, EXPORT.collection(job=job.id))
+            await table.clear(EXPORT.collection(job=job.id))
 
 
 # ── member items ──

@@ -14,7 +14,6 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from datastore.dynamo import Table
-from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity
 from datastore.people.profiles import PROFILE
 
@@ -106,7 +105,7 @@ async def clear_member(table: Table, user: str, parts: Iterable[MemberItems], *,
         for entity, policies in kept.items()
         if (policies.anonymised if anonymised else policies.removed) is ErasurePolicy.DELETED
     ]
-    await clear_partition(table, PROFILE.collection(user=user), *gone)
+    await table.clear(PROFILE.collection(user=user), *gone)
 
 
 async def read_member(table: Table, user: str, parts: Iterable[MemberItems]) -> AsyncIterator[tuple[Kept, Any]]:

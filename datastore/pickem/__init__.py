@@ -34,8 +34,8 @@
 
 | module       | contents                                                                          |
 |--------------|-----------------------------------------------------------------------------------|
-| events       | events, the matches on their cards, and the starts of seasons' events             |
-| gates        | the gates that predictions pass, and the picks counted at them                    |
+| events       | events, the matches on their cards, the starts of seasons' events; the gates that |
+|              | predictions pass, and the picks counted at them                                   |
 | predictions  | submitting and reading predictions; seeding an event; reminders before the lock   |
 | standings    | standings, the histograms for ranks, and crediting predictions                    |
 | leagues      | leagues and their members; the access patterns are there                          |

@@ -21,8 +21,16 @@ from datastore.dynamo import Stale, Table, chunks, optimistic, optimistic_from
 from datastore.dynamo.writes import Write
 from datastore.people.member_items import RESULT, MemberItems, Records, in_file, of_nobody
 from datastore.pickem import leagues
-from datastore.pickem.events import EVENT, MATCH, SEASON_ENTRY, Event, every_event, read_matches
-from datastore.pickem.gates import GATE, gate_number
+from datastore.pickem.events import (
+    EVENT,
+    GATE,
+    MATCH,
+    SEASON_ENTRY,
+    Event,
+    every_event,
+    gate_number,
+    read_matches,
+)
 from datastore.pickem.predictions import (
     PREDICTION,
     REMINDER,

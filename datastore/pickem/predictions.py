@@ -27,8 +27,21 @@ from datastore.dynamo.retries import BATCH_READ, chunks
 from datastore.dynamo.writes import Condition, Put, absent, less, where
 from datastore.people.confirmations import SentEmails
 from datastore.people.profiles import SHARDS, OfMember, member_shard
-from datastore.pickem.events import EVENT, MATCH, Clock, Event, EventState, Match, number_matches, season_entry
-from datastore.pickem.gates import GATE, GATES, Gate, gate_number, pick_counter
+from datastore.pickem.events import (
+    EVENT,
+    GATE,
+    GATES,
+    MATCH,
+    Clock,
+    Event,
+    EventState,
+    Gate,
+    Match,
+    gate_number,
+    number_matches,
+    pick_counter,
+    season_entry,
+)
 
 # ── predictions ──
 
@@ -77,7 +90,7 @@ class Prediction(OfMember):
     share: Share | None = None
     """Its part of the member's standing; both are written in one transaction."""
     guess: int | None = None
-    """In thousandths. Only `guess_of` says whether it is for the question that the event asks now."""
+    """In thousandths. Only `guess_for` says whether it is for the question that the event asks now."""
     question: int = 0
     """The number of the question that the event asked when the picks were submitted."""
 
@@ -105,6 +118,11 @@ class Prediction(OfMember):
     @property
     def correct(self) -> int | None:
         return self.share.correct if self.share and self.share.counts else None
+
+    def guess_for(self, event: Event) -> int | None:
+        """The guess for the question that the event asks, in thousandths; a guess for an earlier question is none."""
+        is_asked = event.tie_break is not None and event.tie_break.number == self.question
+        return self.guess if is_asked else None
 
 
 _FARTHEST = 10**15 - 1

@@ -31,9 +31,9 @@ from itertools import accumulate, pairwise
 import orjson
 
 from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, gather_or_cancel, iso, optimistic
-from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, from_best_first
 from datastore.dynamo.paging import shard_limit
+from datastore.dynamo.retries import PIECE_BYTES, pieces
 from datastore.dynamo.writes import Delete, Put, Write, absent, less, where
 from datastore.people.profiles import SHARDS, OfMember, member_shard
 from datastore.pickem.predictions import (
@@ -48,8 +48,6 @@ from datastore.pickem.predictions import (
 )
 
 # ── histograms ──
-
-_PART_BYTES = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +110,9 @@ def season_scope(season: str) -> str:
 
 
 async def store_histogram(table: Table, scope: str, revision: int, histogram: Histogram) -> None:
-    packed = histogram.pack()
-    pieces = [packed[start : start + _PART_BYTES] for start in range(0, len(packed), _PART_BYTES)]
-    for number, piece in enumerate(pieces):
-        await table.write(HISTOGRAM_PART.put(HistogramPart(scope, revision, number, len(pieces), piece)))
+    parts = pieces(histogram.pack(), PIECE_BYTES)
+    for number, part in enumerate(parts):
+        await table.write(HISTOGRAM_PART.put(HistogramPart(scope, revision, number, len(parts), part)))
 
 
 async def read_histogram(table: Table, scope: str, revision: int) -> Histogram | None:
@@ -128,7 +125,7 @@ async def read_histogram(table: Table, scope: str, revision: int) -> Histogram |
 
 async def delete_older_histograms(table: Table, scope: str, revision: int) -> None:
     """Delete the revisions before this one."""
-    await clear_partition(table, HISTOGRAM_PART.on(scope=scope).between(None, f"{revision:010d}"))
+    await table.clear(HISTOGRAM_PART.on(scope=scope).between(None, f"{revision:010d}"))
 
 
 # ── standings ──

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, optimistic_from
-from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Partition
 from datastore.dynamo.writes import Write, present
 from datastore.people.member_items import PERSONAL, RESULT, MemberItems, Records, in_file, left_out, of_nobody
@@ -55,7 +54,7 @@ async def _delete(table: Table, word_list: lists.WordList, unit: UnitOfWork) -> 
     deleted = await table.get(lists.LIST.item_key(word_list), consistent=True)
     while deleted is not None and not await clear_deleted_list(table, deleted, _CLEARED_AT_ONCE):
         pass
-    await clear_partition(table, subscriptions.SUBSCRIBER_COUNT.on(list=word_list.list))
+    await table.clear(subscriptions.SUBSCRIBER_COUNT.on(list=word_list.list))
     await table.write(lists.LIST.delete(lists.LIST.item_key(word_list)))
 
 

@@ -12,7 +12,6 @@ Deleting votes changes no count: they must already be void.
 """
 
 from datastore.dynamo import Table
-from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import shard_of
 from datastore.people.member_items import COUNTED, KEPT, PERSONAL, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
@@ -29,7 +28,7 @@ async def clear_voter(table: Table, voter: str, board: str) -> None:
     """Delete everything that names a voter of a board, their own items last. Safe to repeat."""
     await clear_addresses(table, voter, board)
     for each in reversed(await voters_of(table, voter, board)):
-        await clear_partition(table, VOTE.collection(voter=each, board=board))
+        await table.clear(VOTE.collection(voter=each, board=board))
 
 
 async def clear_addresses(table: Table, voter: str, board: str) -> None:
@@ -39,7 +38,7 @@ async def clear_addresses(table: Table, voter: str, board: str) -> None:
         async for origin in table.iterate(ORIGIN.on(voter=each, board=board), consistent=True):
             key = ADDRESS_VOTER.at(address=origin.address, board=board, shard=shard, voter=each)
             await table.write_many([ADDRESS_VOTER.delete(key), ORIGIN.delete(ORIGIN.item_key(origin))])
-        await clear_partition(table, SUSPECT.on(voter=each, board=board))
+        await table.clear(SUSPECT.on(voter=each, board=board))
 
 
 # ── member items ──

@@ -86,9 +86,12 @@ async def remember_origin(table: Table, voter: str, board: str, address: str, da
     return tag
 
 
-def votes_and_origins(table: Table, *, at_once: int) -> AsyncIterator[Vote | Origin]:
-    """Of all boards, in the order of the table: a voter's origins on a board, and right after them their votes."""
-    return table.scan(ORIGIN, VOTE, at_once=at_once)
+def votes_and_origins(table: Table) -> AsyncIterator[Vote | Origin]:
+    """Of all boards, in the order of the table: a voter's origins on a board, and right after them their votes.
+
+    A read has few items, so that draws do not wait long for the engine meanwhile.
+    """
+    return table.scan(ORIGIN, VOTE, at_once=100)
 
 
 # ── voiding ──

@@ -142,13 +142,10 @@ async def found_job(ctx: Context, found: Job) -> Job:
     return shown
 
 
-async def begin_job(ctx: Context, new: Job, *writes: Any, answer: Any = None) -> Job:
-    """Store a new job with the request's receipt and other writes, all or none, and work on it in the background.
-
-    The receipt has the job as `shown_job` returns it, unless it has another answer.
-    """
+async def begin_job(ctx: Context, new: Job, *writes: Any) -> Job:
+    """Store a new job with the request's receipt and other writes, all or none, and work on it in the background."""
     shown = shown_job(new)
-    await job_store.begin_job(ctx.table, new, shown if answer is None else answer, ctx.unit, *writes)
+    await job_store.begin_job(ctx.table, new, shown, ctx.unit, *writes)
     ctx.services.get(JobRunner).work_soon(new)
     return shown
 

@@ -50,7 +50,7 @@ from zlib import crc32
 
 import structlog
 
-from datastore.dynamo import SingleFlight, shared_context
+from datastore.dynamo import SingleFlight, pieces, shared_context
 from datastore.values.ids import CLOCK_SKEW, first_id, is_ulid
 from resolvers.live.background import unless_failed
 
@@ -81,7 +81,7 @@ class ResumePoint:
         named = b64decode(names + "=" * (-len(names) % 4), altchars=b"-_", validate=True)
         if len(named) % _NAME_BYTES or len(named) > MOST_NAMED * _NAME_BYTES:
             raise ValueError("The names are incomplete or too many.")
-        return cls(complete_to, _named={named[at : at + _NAME_BYTES] for at in range(0, len(named), _NAME_BYTES)})
+        return cls(complete_to, _named={*pieces(named, _NAME_BYTES)})
 
     @classmethod
     def after(cls, position: str) -> ResumePoint:

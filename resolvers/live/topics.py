@@ -37,37 +37,30 @@ T = TypeVar("T", bound="_List[Any] | Feed[Any]")
 
 
 class Live:
-    """The topics that have listeners in this process."""
+    """The topics that have listeners in this process. Each is read again every so many seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
         self._values: _OpenTopics[_List[Any]] = _OpenTopics()
         self._lists: _OpenTopics[_List[Any]] = _OpenTopics()
         self._feeds: _OpenTopics[Feed[Any]] = _OpenTopics()
 
-    async def changes(
-        self, name: Hashable, read: Callable[[], Awaitable[V]], address: str, *, seconds: float = SECONDS
-    ) -> AsyncGenerator[V]:
+    async def changes(self, name: Hashable, read: Callable[[], Awaitable[V]], address: str) -> AsyncGenerator[V]:
         """The topic's current value, then every changed one. The first listener's `read` is used for all of them."""
 
         async def read_one(_: int) -> Sequence[V]:
             return (await read(),)
 
-        with self._values.joined(name, lambda: _List(read_one, seconds), address) as topic:
+        with self._values.joined(name, lambda: _List(read_one, self._seconds), address) as topic:
             async with aclosing(topic.listen(1)) as lists:
                 async for (value,) in lists:
                     yield cast("V", value)
 
     async def rows(
-        self,
-        name: Hashable,
-        read: Callable[[int], Awaitable[Sequence[V]]],
-        size: int,
-        address: str,
-        *,
-        seconds: float = SECONDS,
+        self, name: Hashable, read: Callable[[int], Awaitable[Sequence[V]]], size: int, address: str
     ) -> AsyncGenerator[Sequence[V]]:
         """The topic's first `size` rows, then again whenever they have changed."""
-        with self._lists.joined(name, lambda: _List(read, seconds), address) as topic:
+        with self._lists.joined(name, lambda: _List(read, self._seconds), address) as topic:
             async with aclosing(topic.listen(size)) as lists:
                 async for rows in lists:
                     yield cast("Sequence[V]", rows)

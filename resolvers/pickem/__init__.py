@@ -2,12 +2,12 @@
 
 | module       | contents                                                                                      |
 |--------------|-----------------------------------------------------------------------------------------------|
-| rules        | what a prediction is worth, tie-breaks, codes of leagues, and validation of what clients send |
+| rules        | tie-breaks, codes of leagues, and validation of what clients send                             |
 | visibility   | what a viewer sees of events, predictions, standings and leagues                              |
 | cache        | what a process remembers of cards, pick counts and leagues; it also locks due events          |
 | events       | events, their cards, and how they ended                                                       |
 | predictions  | predictions, and submitting them                                                              |
-| scoring      | from results to points, and taking them back: one job of an event at a time                   |
+| scoring      | what a prediction is worth; giving and taking back points: one job of an event at a time      |
 | member_data  | taking back and erasing a member's predictions, and erasing their places in leagues           |
 | standings    | seasons and ranks; standings and events of a league                                           |
 | leagues      | who belongs to a league                                                                       |

@@ -24,19 +24,20 @@ from datastore.dynamo import (
     Page,
     Reads,
     SingleFlight,
+    Stale,
     key_text,
+    optimistic,
     optimistic_from,
     read_each,
     shared_context,
     within_deadline,
 )
-from datastore.pickem import events, gates, standings
-from datastore.pickem.events import Event, EventState, Match, SeasonEntry, read_entries
-from datastore.pickem.gates import PickCounts
+from datastore.pickem import events, standings
+from datastore.pickem.events import Event, EventState, Match, PickCounts, SeasonEntry, read_entries
 from datastore.pickem.leagues import League, LeagueMember, Membership, read_leagues, read_whole_league
 from datastore.pickem.predictions import Prediction
 from datastore.pickem.standings import Histogram, MemberPage, Season, Standing
-from datastore.refusals import Refusal, Unavailable
+from datastore.refusals import Conflict, Refusal, Unavailable
 from datastore.values.ids import is_ulid
 from resolvers.requests.context import Context, Services
 
@@ -45,12 +46,11 @@ from resolvers.requests.context import Context, Services
 _HOUR = 3600.0
 _MOST = 200
 """How many cards, counts and histograms are kept of each kind, and of how many lists the first page's members."""
-_PUBLICATIONS = 5
-"""How many histograms may be published between two reads before the request is refused as UNAVAILABLE."""
 
 _log = structlog.get_logger("ringside.pickem")
 
 
+T = TypeVar("T")
 Listed = TypeVar("Listed", Prediction, Standing)
 
 
@@ -83,7 +83,7 @@ class PickemCache:
         )
         # By event and version, since removing a prediction gives the event another version too.
         self.pick_counts: Reads[tuple[str, int], PickCounts] = cache.each(
-            "pick_counts", lambda key: gates.read_pick_counts(table, key[0]), age=_HOUR, most=_MOST
+            "pick_counts", lambda key: events.read_pick_counts(table, key[0]), age=_HOUR, most=_MOST
         )
         self._event_ranks = cache.each("event_ranks", self._read_event_histogram, age=_HOUR, most=_MOST)
         self._season_ranks = cache.each("season_ranks", self._read_season_histogram, age=_HOUR, most=_MOST)
@@ -144,22 +144,24 @@ class PickemCache:
 
     async def event_ranks(self, event: Event) -> Histogram | None:
         """The points of an event's predictions, from its last scoring."""
-        found = await self._event_ranks.load((event.id, event.scored)) if event.scored else None
-        if found is not None or not event.scored:
-            return found
-        current = await self.events.load(event.id, 0)  # it was scored again meanwhile, which deletes the older one
-        return await self._event_ranks.load((event.id, current.scored)) if current and current.scored else None
+
+        async def ranks(event: Event | None) -> Histogram | None:
+            if event is None or not event.scored:
+                return None
+            return _not_replaced(await self._event_ranks.load((event.id, event.scored)))
+
+        known: Event | None = event
+        return await _read_again(optimistic_from(known, lambda: self.events.load(event.id), ranks, idempotent=True))
 
     async def season_ranks(self, name: str) -> tuple[Season, Histogram]:
         """A season and its published histogram. The season is read each time, the histogram once for each revision."""
-        for _ in range(_PUBLICATIONS):
-            season = await self.seasons.load(name) or Season(name)
-            if not season.published:
-                return season, Histogram()
-            histogram = await self._season_ranks.load((name, season.published))
-            if histogram is not None:  # None: deleted, since a newer one was published meanwhile
-                return season, histogram
-        raise Unavailable(retry_after=1.0)
+
+        async def ranks(season: Season | None) -> tuple[Season, Histogram]:
+            if season is None or not season.published:
+                return season or Season(name), Histogram()
+            return season, _not_replaced(await self._season_ranks.load((name, season.published)))
+
+        return await _read_again(optimistic(lambda: self.seasons.load(name), ranks, idempotent=True))
 
     async def _read_event_histogram(self, key: tuple[str, int]) -> Histogram | None:
         return await standings.read_histogram(self._services.table, standings.event_scope(key[0]), key[1])
@@ -194,6 +196,21 @@ class PickemCache:
         if not sizes:
             return MemberPage(await standings.read_member_standings(self._services.table, user), ())
         return await standings.read_member_page(self._services.table, user, max(sizes))
+
+
+def _not_replaced(histogram: Histogram | None) -> Histogram:
+    """Stale if it was deleted, since a newer one was published after its number was read."""
+    if histogram is None:
+        raise Stale
+    return histogram
+
+
+async def _read_again(ranks: Awaitable[T]) -> T:
+    """Ranks that are always replaced before they are read are UNAVAILABLE: who reads them has changed nothing."""
+    try:
+        return await ranks
+    except Conflict as refused:
+        raise Unavailable(retry_after=refused.retry_after) from None
 
 
 def pickem_cache(ctx: Context) -> PickemCache:

@@ -1,16 +1,10 @@
-"""The rules of the game: what a prediction is worth, and what clients may send.
+"""What clients may send: the rules of events, matches, results, predictions and the codes of leagues.
 
 The functions are pure, but for the one that draws the code of a league.
 
-Ranks are shared by equal points. Among equals, tie-breaks decide who is listed first: an event asks for a number,
-predictions guess it, and the nearest guess comes first. Within an event the order is: points, nearest guess (over or
-under alike), correct picks, who joined first. Within a season: points, correct picks, sum of distances, who joined
-first. A missing guess counts as the worst distance given in that event, so not guessing never pays; an event without an
-answer counts for nobody. What is stored is the closeness: the worst distance less one's own, which orders in the same
-way and is 0 for a missing guess.
-
-The question can be replaced until the lock; guesses for an earlier one then count as missing. A prediction has the
-number of the question, so no prediction has to be changed, and a submission under way needs no gate.
+An event may ask for a number, which predictions guess; `scoring` says what the guesses decide. The question can be
+replaced until the lock; guesses for an earlier one then count as missing. A prediction has the number of the question,
+so no prediction has to be changed, and a submission under way needs no gate.
 """
 
 import secrets
@@ -20,8 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from datastore.dynamo import pieces
 from datastore.pickem.events import THOUSAND, Event, Match, MatchOutcome, Result, Team, TieBreak
-from datastore.pickem.predictions import Prediction
 from datastore.refusals import InvalidInput
 from datastore.values.folding import in_form, is_stream_safe
 from resolvers.requests.context import Unset, parse_given
@@ -44,8 +38,7 @@ def new_code() -> str:
 
 def spelled(code: str) -> str:
     """A stored code as it is shown: in groups."""
-    size = 2 * _SYLLABLES
-    return "-".join(code[start : start + size] for start in range(0, len(code), size))
+    return "-".join(pieces(code, 2 * _SYLLABLES))
 
 
 def parse_code(text: str) -> str | None:
@@ -105,25 +98,7 @@ def parse_guess(event: Event, guess: float | None) -> int | None:
     return parse_number(guess, "guess")
 
 
-def guess_of(event: Event, prediction: Prediction) -> int | None:
-    """The guess for the question that the event asks, in thousandths; a guess for an earlier question is none."""
-    is_asked = event.tie_break is not None and event.tie_break.number == prediction.question
-    return prediction.guess if is_asked else None
-
-
-def distance(event: Event, prediction: Prediction) -> int | None:
-    """The distance between guess and answer; None if one of them is missing."""
-    answer, guess = event.tie_break.thousandths if event.tie_break else None, guess_of(event, prediction)
-    return None if answer is None or guess is None else abs(guess - answer)
-
-
-def closeness(event: Event, worst: int, prediction: Prediction) -> int:
-    """How much nearer the guess is than the worst one."""
-    own = distance(event, prediction)
-    return 0 if own is None else worst - own
-
-
-# ── teams and scores ──
+# ── teams ──
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40
@@ -148,29 +123,7 @@ class TeamInput:
     champion: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """What a prediction is worth."""
-
-    points: int
-    correct: int
-
-
-# ── scoring ──
-
-
-def winners(event: Event, matches: Mapping[str, Match]) -> Mapping[str, tuple[int, int]]:
-    """By match: the winning team and the points. Only matches that a team won are worth points."""
-    return {
-        match: (result.winner, matches[match].points)
-        for match, result in event.results.items()
-        if match in event.card and match in matches and result.winner is not None
-    }
-
-
-def score(picks: Mapping[str, int], winners: Mapping[str, tuple[int, int]]) -> Score:
-    earned = [points for match, (winner, points) in winners.items() if picks.get(match) == winner]
-    return Score(sum(earned), len(earned))
+# ── results ──
 
 
 def is_correct(event: Event, match: str, team: int) -> bool | None:

@@ -18,6 +18,13 @@ A job gives every prediction a share, counts the season, and ends in the event, 
 that the shares are of; otherwise it does all of that again. It may be stopped at any of its writes, and then makes its
 pass over the predictions again: those that have their share are read and not written. It leaves no place to go on from,
 since the same pass counts all of them. One that ended early stays in its event, and the next one takes its place.
+
+Ranks are shared by equal points. Among equals, tie-breaks decide who is listed first: an event asks for a number,
+predictions guess it, and the nearest guess comes first. Within an event the order is: points, nearest guess (over or
+under alike), correct picks, who joined first. Within a season: points, correct picks, sum of distances, who joined
+first. A missing guess counts as the worst distance given in that event, so not guessing never pays; an event without an
+answer counts for nobody. What is stored is the closeness: the worst distance less one's own, which orders in the same
+way and is 0 for a missing guess.
 """
 
 from collections import Counter
@@ -30,18 +37,53 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Stale, Table, optimistic, optimistic_from
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
-from datastore.pickem import gates, standings
-from datastore.pickem.events import Event, EventState, change_event, read_matches
+from datastore.pickem import standings
+from datastore.pickem.events import Event, EventState, Match, change_event, read_matches, read_pick_counts
 from datastore.pickem.predictions import Prediction, Share, predictions_to_score
 from datastore.pickem.standings import Credit, Histogram
 from datastore.refusals import Conflict, NotFound
 from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, shown_job, starter_of
-from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, load_locked_if_due
 from resolvers.pickem.events import EventId
-from resolvers.pickem.rules import closeness, distance
 from resolvers.pickem.visibility import ShownEvent, load_event, show_changed
 from resolvers.requests.context import Context, Role, Services
+
+# ── what a prediction is worth ──
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a prediction is worth."""
+
+    points: int
+    correct: int
+
+
+def winners(event: Event, matches: Mapping[str, Match]) -> Mapping[str, tuple[int, int]]:
+    """By match: the winning team and the points. Only matches that a team won are worth points."""
+    return {
+        match: (result.winner, matches[match].points)
+        for match, result in event.results.items()
+        if match in event.card and match in matches and result.winner is not None
+    }
+
+
+def worth(picks: Mapping[str, int], winners: Mapping[str, tuple[int, int]]) -> Score:
+    earned = [points for match, (winner, points) in winners.items() if picks.get(match) == winner]
+    return Score(sum(earned), len(earned))
+
+
+def distance(event: Event, prediction: Prediction) -> int | None:
+    """The distance between guess and answer; None if one of them is missing."""
+    answer, guess = event.tie_break.thousandths if event.tie_break else None, prediction.guess_for(event)
+    return None if answer is None or guess is None else abs(guess - answer)
+
+
+def current_share(event: Event, winners: Mapping[str, tuple[int, int]], worst: int, prediction: Prediction) -> Share:
+    """What a prediction gets by the event's current results."""
+    score, own = worth(prediction.picks, winners), distance(event, prediction)
+    return Share(event.generation, score.points, score.correct, closeness=0 if own is None else worst - own)
+
 
 # ── crediting ──
 
@@ -56,7 +98,7 @@ async def credit_every_prediction(
 
     One that is removed meanwhile begins another generation (`count_again`), for which all are credited again.
     """
-    run.total, run.done = (await gates.read_pick_counts(table, event.id)).predictions, 0
+    run.total, run.done = (await read_pick_counts(table, event.id)).predictions, 0
     counts = Counter[int]()
     async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
         credits_ = [Credit(prediction, share_of(prediction), event.starts_at) for prediction in predictions]
@@ -250,8 +292,8 @@ async def score_event_job(services: Services, run: JobRun) -> str:
 
     async def give_points(event: Event) -> None:
         worst = await worst_distance(table, event)
-        winners = rules.winners(event, await read_matches(table, event.id))
-        histogram = await credit_every_prediction(table, event, partial(_share, event, winners, worst), run)
+        won = winners(event, await read_matches(table, event.id))
+        histogram = await credit_every_prediction(table, event, partial(current_share, event, won, worst), run)
         await standings.store_histogram(table, standings.event_scope(event.id), event.generation, histogram)
 
     await work_on_event(services, run, Kind.EVENT_SCORED, give_points, _scored)
@@ -260,12 +302,6 @@ async def score_event_job(services: Services, run: JobRun) -> str:
 
 def _scored(event: Event) -> Event:
     return event.changed(state=EventState.SCORED, scored=event.generation)
-
-
-def _share(event: Event, winners: Mapping[str, tuple[int, int]], worst: int, prediction: Prediction) -> Share:
-    """What a prediction gets by the event's current results."""
-    score = rules.score(prediction.picks, winners)
-    return Share(event.generation, score.points, score.correct, closeness=closeness(event, worst, prediction))
 
 
 # ── unscoring ──

@@ -13,14 +13,13 @@ from typing import Final, NewType
 
 from datastore.dynamo import Page, Window
 from datastore.pickem import leagues
-from datastore.pickem.events import THOUSAND, Event, Match, Result, SeasonEntry
-from datastore.pickem.gates import PickCounts
+from datastore.pickem.events import THOUSAND, Event, Match, PickCounts, Result, SeasonEntry
 from datastore.pickem.leagues import League, LeagueMember, Membership
 from datastore.pickem.predictions import Prediction
 from datastore.pickem.standings import Histogram, Season, Standing
 from resolvers.pickem import rules
 from resolvers.pickem.cache import Entries, LeagueRecords, league_cache, pickem_cache
-from resolvers.pickem.rules import guess_of, spelled
+from resolvers.pickem.rules import spelled
 from resolvers.requests.context import Context
 
 AS_STORED: Final[Mapping[str, str]] = {
@@ -147,7 +146,7 @@ def picks(ctx: Context, view: PredictionView, /) -> list[Pick] | None:
 
 def prediction_guess(ctx: Context, view: PredictionView, /) -> float | None:
     """The guess, which is shown to whoever sees the picks."""
-    guess = guess_of(view.event, view.prediction)
+    guess = view.prediction.guess_for(view.event)
     return guess / THOUSAND if _may_see_picks(ctx, view) and guess is not None else None
 
 

@@ -127,7 +127,7 @@ async def import_records(
         records = iter(list(records))
         if done.problems:
             return done
-    for some in batches(records, store.at_once, lambda pair: len(pair[0].raw)):
+    for some in _limited_batches(records, store.at_once, lambda pair: len(pair[0].raw)):
         goes_on = await _add(some, store, done, on_problem)
         advance(passed + done.read)
         if not goes_on:
@@ -194,7 +194,7 @@ def _parsed(
         yield row, record
 
 
-def batches(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
+def _limited_batches(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
     """So many at a time, and no more than `MOST_BYTES`."""
     batch: list[T] = []
     total = 0

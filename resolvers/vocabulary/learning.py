@@ -8,7 +8,7 @@ from typing import Annotated
 
 from datastore.dynamo import Page, Window
 from datastore.people.profiles import Profile
-from datastore.refusals import InvalidInput, NotAllowed, NotFound
+from datastore.refusals import InvalidInput, NotAllowed
 from datastore.values.ids import is_ulid
 from datastore.vocabulary import learning, quizzes
 from datastore.vocabulary.learning import DateRange, QuizResult, Sentence
@@ -170,10 +170,7 @@ async def delete_sentence(ctx: Context, /, *, sentence: SentenceId) -> str:
 
 async def _require_sentence(ctx: Context, key: str) -> Sentence:
     """The sentence that an input names."""
-    sentence = await sentence_node(ctx, key)
-    if sentence is None:
-        raise NotFound("There is no such sentence.", path=("input", "sentence"))
-    return sentence
+    return visibility.named_by_input(await sentence_node(ctx, key), "sentence")
 
 
 async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:

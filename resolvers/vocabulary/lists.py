@@ -221,10 +221,7 @@ async def word_node(ctx: Context, key: str) -> visibility.ShownWord | None:
 
 async def require_word(ctx: Context, key: str) -> visibility.ShownWord:
     """The word that an input names."""
-    word = await word_node(ctx, key)
-    if word is None:
-        raise NotFound("There is no such word.", path=("input", "word"))
-    return word
+    return visibility.named_by_input(await word_node(ctx, key), "word")
 
 
 def _split_key(key: str) -> tuple[str, int] | None:

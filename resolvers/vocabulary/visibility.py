@@ -9,7 +9,7 @@ shown to their member only; they are left out when pages are read, so none has h
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Annotated, Final, NewType, Protocol
+from typing import Annotated, Final, NewType, Protocol, TypeVar
 
 from datastore.dynamo import Page, Window, key_text
 from datastore.people.profiles import Profile
@@ -51,6 +51,9 @@ ShownCard = NewType("ShownCard", Card)
 ShownSubscription = NewType("ShownSubscription", Subscription)
 
 
+T = TypeVar("T")
+
+
 class _OfList(Protocol):
     @property
     def list(self) -> str: ...
@@ -78,10 +81,14 @@ async def list_of(ctx: Context, record: _OfList, /) -> ShownList:
 
 async def require_input_list(ctx: Context, list_id: str) -> ShownList:
     """The list that an input names. Another member's private list is refused like an id without a list."""
-    word_list = await load_list(ctx, list_id)
-    if word_list is None:
-        raise NotFound("There is no such list.", path=("input", "list"))
-    return word_list
+    return named_by_input(await load_list(ctx, list_id), "list")
+
+
+def named_by_input(found: T | None, what: str) -> T:
+    """What the field `what` of an input names. NotFound if there is none, or none for the viewer."""
+    if found is None:
+        raise NotFound(f"There is no such {what}.", path=("input", what))
+    return found
 
 
 def require_editable(ctx: Context, word_list: WordList) -> None:

@@ -361,17 +361,18 @@ def parse_details(
 
 
 async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> contender_store.Contender:
-    ctx.with_role(Role.EDITOR)
-    retired = await editing.set_retired(ctx.table, _parse_contender(contender), ctx.unit, retired=True)
-    visibility.board_cache(ctx).changed(retired.board, retired)
-    return retired
+    return await _set_retired(ctx, contender, retired=True)
 
 
 async def restore_contender(ctx: Context, /, *, contender: ContenderId) -> contender_store.Contender:
+    return await _set_retired(ctx, contender, retired=False)
+
+
+async def _set_retired(ctx: Context, contender: str, *, retired: bool) -> contender_store.Contender:
     ctx.with_role(Role.EDITOR)
-    restored = await editing.set_retired(ctx.table, _parse_contender(contender), ctx.unit, retired=False)
-    visibility.board_cache(ctx).changed(restored.board, restored)
-    return restored
+    changed = await editing.set_retired(ctx.table, _parse_contender(contender), ctx.unit, retired=retired)
+    visibility.board_cache(ctx).changed(changed.board, changed)
+    return changed
 
 
 def _parse_contender(key: str) -> tuple[str, int]:

@@ -18,7 +18,17 @@ from typing import TypeAlias
 
 import structlog
 
-from datastore.dynamo import DynamoError, Reads, SingleFlight, read_each, shared_context
+from datastore.dynamo import (
+    Again,
+    DynamoError,
+    Reads,
+    SingleFlight,
+    Stale,
+    read_each,
+    remaining,
+    repeated,
+    shared_context,
+)
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.voting import boards, settling
 from datastore.voting import contenders as contender_store
@@ -48,8 +58,8 @@ DOUBTFUL_SECONDS = 5.0
 SHUTDOWN_SECONDS = 5.0
 """How long a stopping process waits for its votes to be settled. Their next reader settles the rest."""
 
-_MOST_ATTEMPTS = 20
-"""Of a settling that somebody waits for: a second, beside what each takes."""
+_PAUSES = [CHECK_SECONDS / 2.5] * 19
+"""Between the attempts at a settling that somebody waits for: some second, beside what each takes."""
 
 _log = structlog.get_logger("ringside.voting")
 
@@ -187,10 +197,13 @@ class BoardSettler:
         """
         if self._slug in self._settlings:  # it may have begun before what was just written
             await self._settlings.run(self._slug, partial(self._attempt, only_if_due=False))
-        for _ in range(_MOST_ATTEMPTS):
-            if await self._settlings.run(self._slug, partial(self._attempt, only_if_due=False)):
-                return
-            await asyncio.sleep(CHECK_SECONDS / 5)
+
+        async def attempt() -> None:
+            if not await self._settlings.run(self._slug, partial(self._attempt, only_if_due=False)):
+                raise Again(Stale())
+
+        with suppress(Again):
+            await repeated(attempt, _PAUSES, remaining)
 
     async def _attempt(self, *, only_if_due: bool) -> bool:
         """Read the board, and settle it. Return whether all votes counted before are settled now."""

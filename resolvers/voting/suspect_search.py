@@ -36,8 +36,6 @@ _WON: Final[Mapping[PairVerdict, float]] = {
 }
 MOST_SUSPECTS = 20_000
 _NICE = 10
-_AT_ONCE = 100
-"""As few items a read, so that draws do not wait long for the engine meanwhile."""
 NO_ENGINE = 75
 """The exit code if the table cannot be read, which may be tried again."""
 
@@ -75,7 +73,7 @@ async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Ma
 async def by_voter(table: Table, board: str, now: datetime) -> AsyncIterator[tuple[Sequence[Vote], Mapping[str, str]]]:
     """The votes of each voter in their order, and the address that each tag of theirs stands for still."""
     voter, votes, networks = "", list[Vote](), dict[str, str]()
-    async for record in votes_and_origins(table, at_once=_AT_ONCE):
+    async for record in votes_and_origins(table):
         if record.board != board:
             continue
         if record.voter != voter:

@@ -15,13 +15,14 @@ from typing import Any, Final
 import orjson
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import Table
+from datastore.dynamo import PIECE_BYTES, Table
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job
 from datastore.members import exports as export_store
-from datastore.members.exports import PIECE_BYTES, Export, ExportPiece
+from datastore.members.exports import Export, ExportPiece
 from datastore.people.member_items import read_member
 from datastore.refusals import NotAllowed
-from resolvers.jobs.running import JobRun, begin_job, new_job
+from resolvers.jobs.running import JobRun, JobRunner, new_job
 from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Role, Services, UserId
 from resolvers.values.texts import camel_case
@@ -56,7 +57,8 @@ async def export_member(ctx: Context, /, *, user: UserId) -> MemberExport:
     job = new_job(ctx, EXPORT_MEMBER, {"user": member.user}, about=member.user)
     token = ctx.services.seal.sign_text(PURPOSE, job.id.encode())
     answer = MemberExport(job, f"{ctx.services.policy.public_url}{PATH}?token={token}")
-    await begin_job(ctx, job, *occurred, answer=answer)
+    await job_store.begin_job(ctx.table, job, answer, ctx.unit, *occurred)
+    ctx.services.get(JobRunner).work_soon(job)
     return answer
 
 

@@ -9,13 +9,21 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from datastore.pickem import leagues, standings
-from datastore.pickem.events import Event, Match, SeasonEntry, all_events, read_entries, read_matches
-from datastore.pickem.gates import GATES, Gate, pick_counter, read_gates
+from datastore.pickem.events import (
+    GATES,
+    Event,
+    Gate,
+    Match,
+    SeasonEntry,
+    all_events,
+    pick_counter,
+    read_entries,
+    read_gates,
+    read_matches,
+)
 from datastore.pickem.predictions import Prediction, Share
 from datastore.values.ids import CLOCK_SKEW
-from resolvers.pickem import rules
-from resolvers.pickem.rules import closeness
-from resolvers.pickem.scoring import worst_distance
+from resolvers.pickem.scoring import current_share, winners, worst_distance
 from resolvers.requests.context import Services
 
 Sums: TypeAlias = dict[tuple[str, str], Counter[str]]
@@ -104,8 +112,7 @@ def _prediction_breaches(
     if not event.may_have_points and prediction.share is not None and prediction.share.counts:
         yield f"{prediction.share.points} points; the event is not scored"
     if event.scored == event.generation:
-        fresh = rules.score(prediction.picks, rules.winners(event, matches))
-        expected = Share(event.generation, fresh.points, fresh.correct, closeness=closeness(event, worst, prediction))
+        expected = current_share(event, winners(event, matches), worst, prediction)
         if prediction.share != expected:
             yield f"{prediction.share}; a fresh scoring gives {expected}"
 

@@ -27,7 +27,7 @@ from server.commands.running import engine_for, load_settings
 from server.commands.table import seed_demo
 from server.engine import scheduled_backups
 from server.engine.table import open_checked_table
-from server.http.origins import default_hosts
+from server.http.hosts import default_hosts
 from server.http.process import GRACE_SECONDS, WORKER_SECONDS, tune_process
 from server.http.protocol import ServerConfig, limit_unaccepted_data, listeners, raise_file_limit
 from server.mail.message import EmailTemplates

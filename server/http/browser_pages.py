@@ -28,8 +28,8 @@ from resolvers.values.languages import page_language
 from server import Failed
 from server.auth.cookies import LOOPBACK
 from server.auth.tokens import mint
+from server.http.hosts import public_host
 from server.http.messages import SECURITY_HEADERS, accepts_gzip
-from server.http.origins import public_host
 from server.settings import Settings
 
 # ── built files ──

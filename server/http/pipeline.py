@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import structlog
 from graphql import GraphQLError
 
-from datastore.dynamo import Budget, CallQueue, request_budget
+from datastore.dynamo import Budget, CallQueue, RateLimit, request_budget
 from datastore.refusals import Overloaded
 from resolvers.requests.context import Context, Kind, Role, Services, Viewer
 from resolvers.values.network_addresses import network
@@ -30,16 +30,13 @@ from server.telemetry import Metrics, Outcome, Traces
 
 # ── quotas ──
 
-TOLD_SECONDS = 60.0
-_told: dict[str, float] = {}
+_told = RateLimit(1, 60.0)
 _log = structlog.get_logger("ringside.limits")
 
 
 def tell_full(limit: str, total: int, of_address: int) -> None:
     """Name a limit that refuses requests in the log, once a minute: clients could fill that."""
-    now = time.monotonic()
-    if now - _told.get(limit, -TOLD_SECONDS) >= TOLD_SECONDS:
-        _told[limit] = now
+    if not _told.hit(limit, time.monotonic()):
         _log.warning("a limit is reached, and what comes is refused", limit=limit, total=total, of_address=of_address)
 
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from datastore.dynamo import DynamoError, ReadCache, batches, gather_or_cancel
+from datastore.dynamo import DynamoError, ReadCache, batches, gather_or_cancel, pieces
 from datastore.people.profiles import Profile, member_shard
 from datastore.refusals import Refusal, Unavailable
 from datastore.vocabulary import subscriptions as subscription_store
@@ -112,8 +112,7 @@ class SentMembers:
 
     async def _read(self, on: date, shard: int) -> set[bytes]:
         notes = await subscription_store.read_sent_notes(self._services.table, on, shard)
-        joined = b"".join(note.members for note in notes)
-        return {joined[start : start + _SIZE] for start in range(0, len(joined), _SIZE)}
+        return {*pieces(b"".join(note.members for note in notes), _SIZE)}
 
     async def note(self, sent: Sequence[tuple[str, date]]) -> None:
         """Note members whose emails, each of a date, were sent."""

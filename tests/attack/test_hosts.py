@@ -7,7 +7,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from datastore.dynamo import Table
-from server.http.origins import default_hosts
+from server.http.hosts import default_hosts
 from tests.attack.raw_http import exchange, head
 from tests.attack.serving import serving_on_a_socket
 from tests.conftest import settings_for

@@ -9,7 +9,7 @@ from datastore.comments.records import COMMENT
 from datastore.dynamo.entity import Entity
 from datastore.people.identities import IDENTITY
 from datastore.people.profiles import PROFILE
-from datastore.pickem.gates import GATE, read_gates
+from datastore.pickem.events import GATE, read_gates
 from datastore.vocabulary.lists import LIST
 from datastore.voting.votes import PAIR, TALLY
 from resolvers.values.node_ids import parse_node_key

@@ -9,8 +9,7 @@ import pytest
 
 from datastore.people.identities import SignInMethod, of_issuer
 from datastore.people.profiles import read_profile
-from datastore.pickem.events import read_events
-from datastore.pickem.gates import read_gates, read_pick_counts
+from datastore.pickem.events import read_events, read_gates, read_pick_counts
 from datastore.pickem.member_items import take_out
 from datastore.pickem.predictions import read_prediction
 from resolvers.people.identities import Members

@@ -5,18 +5,21 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
 
 from datastore.changes.occurrences import OCCURRENCE, Kind
-from datastore.dynamo import Table
+from datastore.dynamo import Table, deadline, open_table
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Leases
 from datastore.pickem import standings
-from datastore.pickem.events import read_events
+from datastore.pickem.events import EVENT, read_events
+from datastore.refusals import Unavailable
 from resolvers.jobs.running import JobRunner, Work
 from resolvers.pickem.cache import PickemCache
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, begin_scoring, begin_unscoring, event_job
@@ -27,6 +30,7 @@ from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
+from tests.intercepted import Send, intercepted
 from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
 from tests.leagues import STANDINGS as LEAGUE_STANDINGS
 from tests.leagues import create as create_league
@@ -103,16 +107,44 @@ async def test_nobody_is_first_while_the_first_event_of_a_season_is_scored(
 
 
 async def test_ranks_of_an_event_that_is_scored_again_during_a_read_are_the_newer_ones(one_client: Client) -> None:
+    """However often: each scoring deletes the ranks of the one before."""
     editor, event, match = await decided_event(one_client, 2)
     await editor.score(event)
     services, key = one_client.services, parse_node_key("Event", event)
     before = (await read_events(services.table, [key]))[key]
-    await editor.result(match, 1)
-    await editor.score(event)
-    reading = Services(services.table, services.seal, services.policy)
-    ranks = await reading.get(PickemCache).event_ranks(before)
-    assert ranks is not None
-    await reading.close()
+    winners, queries = iter((1, 0)), count()
+
+    async def score_again() -> None:
+        await editor.result(match, next(winners))
+        await editor.score(event)
+
+    async def scored_before_the_second(_: str, send: Send) -> Any:
+        if next(queries) == 1:
+            await score_again()
+        return await send()
+
+    await score_again()
+    async with open_table(services.table.name, url=one_client.settings.dynamodb_url) as table:
+        reading = Services(table, services.seal, services.policy)
+        with intercepted(table, ("query",), scored_before_the_second):
+            ranks = await reading.get(PickemCache).event_ranks(before)
+        assert ranks is not None
+        assert next(queries) == 3
+        await reading.close()
+
+
+async def test_ranks_that_are_gone_at_each_read_are_unavailable_with_a_time_to_ask_again(one_client: Client) -> None:
+    """Be it of a season or of an event."""
+    services, cache = one_client.services, one_client.services.get(PickemCache)
+    _, event, _ = await decided_event(one_client, 0)
+    [locked] = (await read_events(services.table, [parse_node_key("Event", event)])).values()
+    scored = replace(locked, scored=7)
+    await services.table.write(EVENT.put(scored))
+    await services.table.write(standings.SEASON.put(standings.Season("2026", published=7)))
+    for read in (partial(cache.season_ranks, "2026"), partial(cache.event_ranks, scored)):
+        with deadline(0.5), pytest.raises(Unavailable) as refused:
+            await read()
+        assert refused.value.retry_after == 1.0
 
 
 async def _has_rank(client: Client, query: str) -> bool:

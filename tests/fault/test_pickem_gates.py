@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import EngineUnavailable, Stale
-from datastore.pickem.events import Event, read_events, read_matches
-from datastore.pickem.gates import read_gates
+from datastore.pickem.events import Event, read_events, read_gates, read_matches
 from datastore.pickem.predictions import Prediction, Submission, read_prediction, submit_prediction
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role

@@ -14,7 +14,7 @@ from datastore.pickem.events import Event, Match
 from datastore.pickem.predictions import RANKING_SHARDS, seed_event
 from datastore.pickem.standings import SEASON, Histogram, read_standing, recount_season, store_histogram
 from datastore.whole.layout import ensure_layout
-from resolvers.pickem import rules
+from resolvers.pickem import scoring
 from resolvers.pickem.cache import PickemCache
 from resolvers.pickem.scoring import score
 from resolvers.requests.context import Services
@@ -44,9 +44,9 @@ def expected_points(*events: tuple[Event, Sequence[Match]]) -> Counter[str]:
     """The points of every member, by a plain sum."""
     points: Counter[str] = Counter()
     for event, matches in events:
-        winners = rules.winners(event, {match.id: match for match in matches})
+        winners = scoring.winners(event, {match.id: match for match in matches})
         for prediction in bulk_predictions.generate_predictions(event, MEMBERS):
-            points[prediction.user] += rules.score(prediction.picks, winners).points
+            points[prediction.user] += scoring.worth(prediction.picks, winners).points
     return points
 
 

@@ -16,7 +16,7 @@ from datastore.dynamo.paging import shard_limit
 from datastore.pickem.events import Event, Match, MatchOutcome, Result, Team, TieBreak, slugify
 from datastore.pickem.standings import Histogram
 from datastore.refusals import InvalidInput
-from resolvers.pickem import rules
+from resolvers.pickem import rules, scoring
 from resolvers.pickem.season_files import derived_id, season_document
 from resolvers.transfer.readers import Unreadable
 from server import Failed
@@ -49,16 +49,16 @@ def test_only_a_won_match_is_worth_points() -> None:
         "d": Result(MatchOutcome.NO_CONTEST),
         "e": Result(MatchOutcome.CANCELLED),
     }
-    winners = rules.winners(event(*"abcde", **results), matches)
-    assert rules.score(dict.fromkeys("abcde", 0), winners) == rules.Score(10, 1)
-    assert rules.score(dict.fromkeys("abcde", 1), winners) == rules.Score(10, 1)
-    assert rules.score({"a": 0, "b": 1}, winners) == rules.Score(20, 2)
-    assert rules.score({}, winners) == rules.Score(0, 0)
+    winners = scoring.winners(event(*"abcde", **results), matches)
+    assert scoring.worth(dict.fromkeys("abcde", 0), winners) == scoring.Score(10, 1)
+    assert scoring.worth(dict.fromkeys("abcde", 1), winners) == scoring.Score(10, 1)
+    assert scoring.worth({"a": 0, "b": 1}, winners) == scoring.Score(20, 2)
+    assert scoring.worth({}, winners) == scoring.Score(0, 0)
 
 
 def test_a_removed_match_is_worth_no_points() -> None:
     """Even if its result was recorded before."""
-    winners = rules.winners(event("a", b=Result(MatchOutcome.WON, 0)), {"a": match("a", 1), "b": match("b", 1)})
+    winners = scoring.winners(event("a", b=Result(MatchOutcome.WON, 0)), {"a": match("a", 1), "b": match("b", 1)})
     assert winners == {}
 
 

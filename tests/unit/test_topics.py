@@ -29,10 +29,10 @@ class Board:
 
 
 async def test_all_listeners_share_one_poll_and_get_each_change_once() -> None:
-    board, live = Board(), Live()
+    board, live = Board(), Live(0.01)
 
     async def listen(heard: list[int]) -> None:
-        async with aclosing(live.changes("board", board.look, HERE, seconds=0.01)) as changes:
+        async with aclosing(live.changes("board", board.look, HERE)) as changes:
             async for value in changes:
                 heard.append(value)
                 if value == 2:
@@ -53,8 +53,8 @@ async def test_all_listeners_share_one_poll_and_get_each_change_once() -> None:
 
 async def test_a_failed_poll_is_repeated() -> None:
     """An engine that is away for a moment does not end a subscription."""
-    board, live = Board(), Live()
-    async with aclosing(live.changes("board", board.look, HERE, seconds=0.01)) as changes:
+    board, live = Board(), Live(0.01)
+    async with aclosing(live.changes("board", board.look, HERE)) as changes:
         assert await anext(changes) == 0
         board.broken, looks = True, board.looks
         await until(lambda: board.looks > looks, "a poll has failed")
@@ -63,10 +63,10 @@ async def test_a_failed_poll_is_repeated() -> None:
 
 
 async def test_a_new_listener_gets_the_current_value_at_once() -> None:
-    board, live = Board(), Live()
-    async with aclosing(live.changes("board", board.look, HERE, seconds=60)) as first:
+    board, live = Board(), Live(60)
+    async with aclosing(live.changes("board", board.look, HERE)) as first:
         assert await anext(first) == 0
-        async with aclosing(live.changes("board", board.look, HERE, seconds=60)) as second:
+        async with aclosing(live.changes("board", board.look, HERE)) as second:
             assert await anext(second) == 0
     assert board.looks == 1
 
@@ -85,10 +85,10 @@ class Ranking:
 
 async def test_one_poll_serves_listeners_of_different_numbers_of_rows() -> None:
     """It reads as many rows as the largest wants, and each hears of changes among its own rows only."""
-    ranking, live = Ranking(), Live()
-    async with aclosing(live.rows("ranking", ranking.look, 3, HERE, seconds=0.01)) as few:
+    ranking, live = Ranking(), Live(0.01)
+    async with aclosing(live.rows("ranking", ranking.look, 3, HERE)) as few:
         assert await anext(few) == [0, 1, 2]
-        async with aclosing(live.rows("ranking", ranking.look, 20, HERE, seconds=0.01)) as many:
+        async with aclosing(live.rows("ranking", ranking.look, 20, HERE)) as many:
             assert len(await anext(many)) == 20
             assert len(live._lists.by_name) == 1
             next_few = asyncio.create_task(anext(few))
@@ -105,19 +105,19 @@ async def test_one_poll_serves_listeners_of_different_numbers_of_rows() -> None:
 
 async def test_a_listener_of_more_rows_does_not_wait_for_the_next_poll() -> None:
     """Its rows are read at once, also if they turn out to be no more than before."""
-    ranking, live = Ranking(), Live()
+    ranking, live = Ranking(), Live(60)
     ranking.rows = [1, 2]
-    async with aclosing(live.rows("ranking", ranking.look, 3, HERE, seconds=60)) as few:
+    async with aclosing(live.rows("ranking", ranking.look, 3, HERE)) as few:
         assert await anext(few) == [1, 2]
-        async with aclosing(live.rows("ranking", ranking.look, 30, HERE, seconds=60)) as many:
+        async with aclosing(live.rows("ranking", ranking.look, 30, HERE)) as many:
             assert await anext(many) == [1, 2]
     assert ranking.asked == [3, 30]
 
 
 def opened_from(live: Live, numbers: range, address: str) -> list[AsyncGenerator[Any]]:
     """A listener of each of these topics, of both kinds."""
-    listeners = [live.rows(number, Ranking().look, 1, address, seconds=60) for number in numbers]
-    return [*listeners, *(live.changes(number, Board().look, address, seconds=60) for number in numbers)]
+    listeners = [live.rows(number, Ranking().look, 1, address) for number in numbers]
+    return [*listeners, *(live.changes(number, Board().look, address) for number in numbers)]
 
 
 async def hear_all(listeners: Iterable[AsyncGenerator[Any]]) -> None:
@@ -131,7 +131,7 @@ async def leave_all(listeners: Iterable[AsyncGenerator[Any]]) -> None:
 
 async def test_the_number_of_topics_is_bounded() -> None:
     """Each costs reads for as long as somebody listens."""
-    live, listeners = Live(), list[AsyncGenerator[Any]]()
+    live, listeners = Live(60), list[AsyncGenerator[Any]]()
     for first in range(0, MOST_TOPICS, TOPICS_PER_ADDRESS):
         listeners += opened_from(live, range(first, first + TOPICS_PER_ADDRESS), f"192.0.2.{first}")
     await hear_all(listeners)
@@ -147,7 +147,7 @@ async def test_one_address_listens_to_a_share_of_the_topics() -> None:
     """So it cannot take them all: not by leaving what it opened to a second listener of its own, nor by joining what
     others open, nor from the other addresses of its IPv6 network. Others are served meanwhile.
     """
-    live, enough = Live(), range(TOPICS_PER_ADDRESS)
+    live, enough = Live(60), range(TOPICS_PER_ADDRESS)
     opened = opened_from(live, enough, "2001:db8::1")
     await hear_all(opened)
     again = opened_from(live, enough, "2001:db8::2")
