@@ -242,7 +242,7 @@ def pieces(data: AnyStr, size: int) -> list[AnyStr]:
 
 
 async def batches(items: AsyncIterable[T], size: int) -> AsyncIterator[list[T]]:
-    """The same for items that come one by one."""
+    """Items that come one by one, in lists of `size`; the last one may be shorter."""
     batch: list[T] = []
     async for item in items:
         batch.append(item)
