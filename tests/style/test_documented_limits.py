@@ -17,7 +17,7 @@ from datastore.vocabulary import lists, words
 from datastore.voting import editing, pair_walk, suspects
 from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
-from resolvers.members import sessions
+from resolvers.members import sessions, sign_in_codes
 from resolvers.people import confirmations
 from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem import rules as card_rules
@@ -70,6 +70,9 @@ FIGURES = {
         league_resolvers.PER_ADDRESS.limit,
     ],
     "sign-ins at the provider per address and process": [parse_rate(sign_in.PER_ADDRESS).limit],
+    "codes and links that an address tries to sign in by, or to add by, per process": [
+        parse_rate(sign_in_codes.TRIES).limit
+    ],
     "quizzes that one member starts, per process": [parse_rate(quizzes.START_RATE).limit],
     "comments per guest and process, whatever that setting says: posting and editing each": [
         parse_rate(writing.RATE_OF_GUESTS).limit
