@@ -174,6 +174,9 @@ ERRORS: Final = ("provider", *_TOLD.values(), "failed")
 
 # ── handing over ──
 
+PER_MEMBER: Final = "60/minute"
+"""Sessions and codes for pages of other origins that a member gets, per process."""
+
 
 async def hand_over(request: Request) -> Response:
     """Give the member's session to a page of another origin: they have pressed the button that names it.
@@ -184,6 +187,10 @@ async def hand_over(request: Request) -> Response:
     services, origin, return_to = _services(request), body.get("origin"), body.get("returnTo")
     if viewer.session is None or viewer.session.origin is not None:
         raise HTTPException(401, "Sign in on this page first.")
+    try:
+        services.rates.hit(PER_MEMBER, "handed over", viewer.id)
+    except RateLimited as limited:
+        raise _too_many(limited, "Pages of other sites asked for too many sessions. Try again later.") from None
     if isinstance(origin, str) and origin in services.policy.page_origins:
         try:
             async with _pipeline(request).plain_request(client_address(request.scope)):
@@ -225,6 +232,10 @@ async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
     return identified.viewer, parsed
 
 
+def _too_many(limited: RateLimited, told: str) -> HTTPException:
+    return HTTPException(429, told, {"retry-after": f"{math.ceil(limited.retry_after or 1.0)}"})
+
+
 def _json(value: Any) -> Response:
     return JSONResponse(value, headers={**SECURITY_HEADERS, "Cache-Control": "no-store"})
 
@@ -259,8 +270,7 @@ async def to_provider(request: Request) -> Response:
     try:
         _count(request, "begun at the provider")
     except RateLimited as limited:
-        headers = {"retry-after": f"{math.ceil(limited.retry_after or 1.0)}"}
-        raise HTTPException(429, "Too many sign-ins came from this address. Try again later.", headers) from None
+        raise _too_many(limited, "Too many sign-ins came from this address. Try again later.") from None
     flow = Flow.begin(time.time(), asked, viewer.id if adds else None)
     try:
         sealed = flow.sealed(services.seal)

@@ -70,6 +70,9 @@ FIGURES = {
         league_resolvers.PER_ADDRESS.limit,
     ],
     "sign-ins at the provider per address and process": [parse_rate(sign_in.PER_ADDRESS).limit],
+    "sessions for pages of other sites that a member gets on `/sign-in`, per process": [
+        parse_rate(sign_in.PER_MEMBER).limit
+    ],
     "codes and links that an address tries to sign in by, or to add by, per process": [
         parse_rate(sign_in_codes.TRIES).limit
     ],
