@@ -69,6 +69,9 @@ FIGURES = {
         league_resolvers.PER_MEMBER.limit,
         league_resolvers.PER_ADDRESS.limit,
     ],
+    "league codes that a member tries, those refused by that limit included, per process": [
+        parse_rate(league_resolvers.TRIES).limit
+    ],
     "sign-ins at the provider per address and process": [parse_rate(sign_in.PER_ADDRESS).limit],
     "sessions for pages of other sites that a member gets on `/sign-in`, per process": [
         parse_rate(sign_in.PER_MEMBER).limit
