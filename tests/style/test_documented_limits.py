@@ -14,6 +14,7 @@ from datastore.people import identities
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
+from datastore.voting import continuing as continuing_store
 from datastore.voting import editing, pair_walk, suspects
 from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
@@ -65,6 +66,7 @@ FIGURES = {
     "frames of one message on a WebSocket, which all come within `RINGSIDE_BODY_TIMEOUT`": [protocol.MOST_FRAMES],
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
+    "visitors with whose votes on a board one member goes on": [continuing_store.MOST_CONTINUED],
     "league codes tried, per member; per address": [
         league_resolvers.PER_MEMBER.limit,
         league_resolvers.PER_ADDRESS.limit,
