@@ -18,7 +18,7 @@ from tests.api_keys import CREATE_API_KEY
 from tests.client import Client, serving
 from tests.confirmations import ADA, MailingService, list_key, mailing, migrated, subscriber_count, subscriptions_of
 from tests.lost_answers import ask_without_answer
-from tests.queries import SUSPEND, UPDATE_PROFILE
+from tests.queries import SUSPEND, UPDATE_PROFILE, mutation
 from tests.sign_in import (
     REQUEST_SIGN_IN,
     SIGN_IN,
@@ -41,6 +41,7 @@ ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributio
 
 ADD = """mutation ($input: AddIdentityInput!) { addIdentity(input: $input) {
   ... on IdentityAdded { user { id } } ... on Refused { code message } } }"""
+CLAIM = mutation("claimComments", "CommentsClaimed", "job { id }")
 REMOVE = """mutation ($label: String!, $method: SignInMethod! = EMAIL) {
   removeIdentity(input: { method: $method, label: $label }) {
   ... on IdentityRemoved { user { id } } ... on Refused { code message } } }"""
@@ -279,6 +280,8 @@ async def test_an_old_session_neither_adds_nor_removes_what_its_member_signs_in_
     digits = {"request": code["request"], "code": code["code"]}
     assert await page.code(ADD, input=digits) == "NOT_SIGNED_IN"
     assert await page.code(REMOVE, label=ADA) == "NOT_SIGNED_IN"
+    assert await page.code(CLAIM, input={}) == "NOT_SIGNED_IN"  # an address that comments were imported under
     await signed_in(mail, ADA, page)
+    assert "job" in await page.ask(CLAIM, input={})
     assert "user" in await page.ask(ADD, input=digits)
     assert "user" in await page.ask(REMOVE, label=ADA)
