@@ -220,7 +220,8 @@ class MembersMutation:
     )
     add_identity = mutation(
         whole_signing_in.add_identity,
-        "Lets the viewer sign in by another address, too. A guest becomes a member with everything they wrote.",
+        "Lets the viewer sign in by another address, too. A guest becomes a member with everything they wrote; a "
+        "member's session must be of a sign-in of the last 15 minutes.",
         object_type(
             "IdentityAdded", "There is another way to sign in.", user=(LazyUser, "The member as they are now.")
         ),

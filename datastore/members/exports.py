@@ -11,7 +11,6 @@ Each attempt at a job writes pieces of its own, so a file is never made of two a
 expire as the others do.
 """
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -56,13 +55,12 @@ async def read_export(table: Table, job: str) -> Export | None:
     return await table.get(EXPORT.at(job=job), consistent=True)
 
 
-async def read_pieces(table: Table, export: Export) -> AsyncIterator[bytes]:
-    for number in range(export.pieces):
-        key = EXPORT_PIECE.at(job=export.job, attempt=export.attempt, number=number)
-        piece = await table.get(key, consistent=True)
-        if piece is None:
-            raise LookupError("a piece of an exported file has expired")
-        yield piece.data
+async def read_piece(table: Table, export: Export, number: int) -> bytes:
+    key = EXPORT_PIECE.at(job=export.job, attempt=export.attempt, number=number)
+    piece = await table.get(key, consistent=True)
+    if piece is None:
+        raise LookupError("a piece of an exported file has expired")
+    return piece.data
 
 
 async def end_link(table: Table, export: Export) -> None:

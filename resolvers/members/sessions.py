@@ -66,6 +66,8 @@ class Sessions:
             "sessions", self._read, age=KNOWN_SECONDS, kept=IN_USE_SECONDS, most=MOST_KNOWN
         )
         self._writes: SingleFlight[SessionKey, None] = SingleFlight(shared_context)
+        self._grown: set[str] = set()
+        """Members with a session that began after their sessions were last read, to end those that are too many."""
 
     async def find(self, token: str, address: str) -> tuple[Session, Viewer]:
         """The session of a token, and its member; or SessionRefused, RateLimited or a DynamoError."""
@@ -99,6 +101,7 @@ class Sessions:
     def began(self, session: Session, *, is_guest: bool) -> None:
         """Know a session that this process has just stored, and end those that its member has too many of."""
         self._sessions.put(session.key, (session, is_guest))
+        self._grown.add(session.user)
         self._writes.begin((session.user, ""), partial(self._end_surplus, session.user))
 
     def ended(self, keys: Sequence[SessionKey]) -> None:
@@ -129,9 +132,11 @@ class Sessions:
             await unless_failed(write, "the use of a session was not stored", _log)
 
     async def _end_surplus(self, user: str) -> None:
-        with deadline(WRITE_SECONDS):
-            work = session_store.end_surplus(self._services.table, user, self._services.clock())
-            await unless_failed(work, "old sessions were not ended", _log)
+        while user in self._grown:
+            self._grown.discard(user)
+            with deadline(WRITE_SECONDS):
+                work = session_store.end_surplus(self._services.table, user, self._services.clock())
+                await unless_failed(work, "old sessions were not ended", _log)
 
 
 # ── signing out ──

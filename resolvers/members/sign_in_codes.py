@@ -34,6 +34,7 @@ from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import Context, Services
 from resolvers.requests.policy import Policy, origin_of
 from resolvers.values.languages import page_language
+from resolvers.values.network_addresses import network
 from resolvers.values.texts import ADDRESS_CHARACTERS
 
 # ── return addresses ──
@@ -75,6 +76,8 @@ _DIGITS = 6
 _LONGEST_CODE = 100
 """Letters of what somebody gives as a code: each is looked at."""
 _LONGEST_LANGUAGE = 35
+TRIES: Final = "120/minute"
+"""Codes and links that a network address tries, per process: even one that was used takes a call to the table."""
 _MOST_SENDING = 32
 """Emails that one process sends or has waiting."""
 _log = structlog.get_logger("ringside.sign_in")
@@ -184,6 +187,7 @@ class SignInCodes:
         asked.refuse_expired(ctx.now())
         if len(digits) > _LONGEST_CODE:
             raise CodeUnknown(path=("input", "code"))
+        count_try(ctx)
         code = await code_store.count_attempt(ctx.table, asked.id)
         hashes = _hashes(self._services.seal, asked.id, _ascii_digits(digits))
         if not any(compare_digest(hashed, code.digits or "") for hashed in hashes):
@@ -197,6 +201,11 @@ class SignInCodes:
     def open_link(self, text: str) -> Asked | None:
         """What a link says; None if it is not one."""
         return Asked.open(self._services.seal, _LINK, text)
+
+
+def count_try(ctx: Context) -> None:
+    """RateLimited if codes and links are tried too often from where the request comes from."""
+    ctx.services.rates.hit(TRIES, "codes tried", network(ctx.address))
 
 
 _NOBODYS = "0" * 32

@@ -31,7 +31,7 @@ from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed
 from datastore.values.seal import Forged, Seal
 from resolvers.members.sessions import Sessions
-from resolvers.members.sign_in_codes import SignInCodes
+from resolvers.members.sign_in_codes import SignInCodes, count_try
 from resolvers.people.confirmations import email_hash
 from resolvers.people.visibility import ShownProfile, show_changed
 from resolvers.requests.context import Context, Services, Viewer
@@ -154,6 +154,7 @@ async def _open_token(ctx: Context, token: str) -> Proof:
     asked = ctx.services.get(SignInCodes).open_link(token)
     if asked is not None:
         asked.refuse_expired(ctx.now())
+        count_try(ctx)
         await code_store.refuse_used(ctx.table, asked.id)  # before a member is looked for, or made
         return Proof(SignInMethod.EMAIL, (code_store.use_code(asked.id, ctx.now()),), email=asked.email)
     try:
@@ -164,6 +165,7 @@ async def _open_token(ctx: Context, token: str) -> Proof:
         raise CodeUnknown("This code counts only on pages of the origin that it was made for.", path=("input", "token"))
     if handed.expires <= ctx.now():
         raise CodeExpired(path=("input", "token"))
+    count_try(ctx)
     writes = (code_store.use_once(handed.id, ctx.now()), session_store.going_on((handed.user, handed.session)))
     return Proof(SignInMethod(handed.method), writes, user=handed.user, signed_in_at=handed.signed_in_at)
 

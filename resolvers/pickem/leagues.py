@@ -34,6 +34,8 @@ LONGEST_NAME = 80
 _KIND = "CODES"
 PER_MEMBER = Rate(30, 3600)
 PER_ADDRESS = Rate(1000, 3600)
+TRIES = "60/minute"
+"""By a member, those that are refused included, per process: a refusal takes a call to the table, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ async def admit_attempt(ctx: Context) -> None:
     In this order: what a member is refused does not count for the address, which others have too.
     """
     seal, member = ctx.services.seal, ctx.member()
+    ctx.services.rates.hit(TRIES, "league codes", member.id)
     subjects = [(seal.keyed_hash("member's codes", member.id.encode()).hex(), PER_MEMBER)]
     if ctx.address:
         subjects.append((address_hash(seal, ctx.address), PER_ADDRESS))

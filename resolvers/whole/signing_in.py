@@ -129,16 +129,17 @@ async def remove_identity(ctx: Context, /, *, method: SignInMethod, label: str) 
 
 
 def require_may_add(ctx: Context) -> None:
-    """Refuse to add what signs in as somebody with roles, unless they might give roles themselves (`set_roles`).
+    """NotSignedIn if the session is old; of somebody with roles, NotAllowed unless they might give roles (`set_roles`).
 
-    A token for another site's pages acts as a member's. Without this, its finder would have all their roles for good.
+    Who adds an address signs in by it: an old session would become a recent one, which may erase the member. A token
+    for another site's pages acts as a member's: with it, its finder would have all their roles for good.
     """
+    ctx.require_recent_sign_in()
     member = ctx.viewer
     if not ctx.services.get(Suspensions).roles_of(member.id):
         return
     if member.session is None or member.session.origin is not None:
         raise NotAllowed("Who has roles here adds an address only signed in on this service's own page, /sign-in.")
-    ctx.require_recent_sign_in()
 
 
 def guest_receipt_owner(_: Context, __: Mapping[str, Any]) -> str:

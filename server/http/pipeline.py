@@ -7,12 +7,12 @@ request read ─ viewer identified ─ document found ─ cost checked ─ execu
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import ExitStack, aclosing, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice, zip_longest
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import structlog
 from graphql import GraphQLError
@@ -190,6 +190,9 @@ def most_of_address(max_in_flight: int) -> int:
     return max(LEAST_OF_ADDRESS, max_in_flight // 2)
 
 
+_NOBODY: Final = Viewer(id="", kind=Kind.VISITOR)
+
+
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """What all operations of a process go through, and the objects that it needs."""
@@ -254,6 +257,18 @@ class Pipeline:
     def budget(self, ctx: Context) -> Budget:
         """A new deadline and allowance, for one request or one event of a stream."""
         return request_budget(self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
+
+    @asynccontextmanager
+    async def plain_request(self, address: str) -> AsyncIterator[Context]:
+        """The context of a request outside GraphQL, which begins in its turn and is in flight during the block.
+
+        Overloaded if there are enough. Its calls to the table take turns as its network's, within a deadline and an
+        allowance of its own.
+        """
+        ctx = Context(self.services, _NOBODY, address)
+        with self.in_flight(address), self.budget(ctx):
+            await self.request_turns.take(Client(network(address)))
+            yield ctx
 
     async def operation(self, request: GraphQLRequest, client: Client, *, introspection: bool) -> Operation:
         """The operation that a request asks for; Overloaded if too many new documents wait to be checked."""

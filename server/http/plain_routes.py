@@ -20,11 +20,10 @@ from datastore.members.exports import Export
 from datastore.refusals import InvalidInput, Overloaded
 from datastore.values.seal import Forged
 from resolvers.comments.structured_data import product_data
-from resolvers.requests.context import Context, Kind, Services, Viewer
-from resolvers.values.network_addresses import network
+from resolvers.requests.context import Context
 from resolvers.whole.exporting import PURPOSE
 from server.http.messages import SECURITY_HEADERS, client_address
-from server.http.pipeline import Client, Pipeline
+from server.http.pipeline import Pipeline
 
 # ── health ──
 # /livez says that the process runs, /readyz that the table answers.
@@ -82,7 +81,7 @@ async def _check(table: Table, *, probe_writes: bool) -> tuple[int, Mapping[str,
 # | 400    | the link was altered                                                 |
 # | 410    | the file was fetched before, an hour has passed, or the job failed   |
 # | 425    | the job is not done yet: `Retry-After` says when to ask again        |
-# | 503    | the table does not answer                                            |
+# | 503    | the service is busy, or its table does not answer                    |
 
 _RETRY_SECONDS = 3
 _EXPORT_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store"}
@@ -91,33 +90,37 @@ _log = structlog.get_logger("ringside.members")
 
 async def member_export(request: Request) -> Response:
     """The file of a sealed link."""
-    services: Services = request.state.services
+    pipeline: Pipeline = request.state.pipeline
+    services = pipeline.services
     try:
         job_id = services.seal.open_text(PURPOSE, request.query_params.get("token", "")).decode()
     except Forged:
         return _refused(400, "This link is not complete. Copy the whole link.")
     try:
-        with deadline(services.policy.request_seconds):
-            job = await job_store.read_job(services.table, job_id)
-            export = await export_store.read_export(services.table, job_id)
-    except DynamoError:
+        async with pipeline.plain_request(client_address(request.scope)) as ctx:
+            job = await job_store.read_job(ctx.table, job_id)
+            export = await export_store.read_export(ctx.table, job_id)
+    except (Overloaded, DynamoError):
         return _refused(503, "The service is busy. Try again in a minute.", _RETRY_SECONDS)
     if export is not None and export.expires > services.clock():
         headers = {**_EXPORT_HEADERS, "content-disposition": 'attachment; filename="member.jsonl"'}
         if request.method == "HEAD":  # it fetches nothing, so the link stays good
             return Response(headers=headers, media_type="application/jsonl")
-        return StreamingResponse(_content(services, export), headers=headers, media_type="application/jsonl")
+        return StreamingResponse(_content(pipeline, ctx, export), headers=headers, media_type="application/jsonl")
     if job is not None and job.state is JobState.RUNNING:
         return _refused(425, "The file is still being written.", _RETRY_SECONDS)
     return _refused(410, "This file was fetched before, or its hour has passed. Ask for a new one.")
 
 
-async def _content(services: Services, export: Export) -> AsyncIterator[bytes]:
-    """The pieces; after the last one the link ends."""
-    async for piece in export_store.read_pieces(services.table, export):
+async def _content(pipeline: Pipeline, ctx: Context, export: Export) -> AsyncIterator[bytes]:
+    """The pieces; after the last one the link ends. Each is read within a deadline of its own."""
+    for number in range(export.pieces):
+        with pipeline.budget(ctx):
+            piece = await export_store.read_piece(ctx.table, export, number)
         yield piece
     try:
-        await export_store.end_link(services.table, export)
+        with pipeline.budget(ctx):
+            await export_store.end_link(ctx.table, export)
     except DynamoError as error:
         _log.warning("a fetched file was not removed; it expires within the hour", reason=str(error))
 
@@ -146,18 +149,14 @@ _DATA_HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "cross-origin",
     "Cache-Control": "public, max-age=60",
 }
-_NOBODY: Final = Viewer(id="", kind=Kind.VISITOR)
 # Pages put the text between script tags, where no `<` may stand.
 _ESCAPED: Final = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 
 async def product_jsonld(request: Request) -> Response:
     pipeline: Pipeline = request.state.pipeline
-    address = client_address(request.scope)
-    ctx = Context(pipeline.services, _NOBODY, address)
     try:
-        with pipeline.in_flight(address), pipeline.budget(ctx):
-            await pipeline.request_turns.take(Client(network(address)))
+        async with pipeline.plain_request(client_address(request.scope)) as ctx:
             data = await product_data(ctx, request.path_params["product"])
     except InvalidInput as refused:
         return PlainTextResponse(f"{refused.message}\n", 400, _DATA_HEADERS)

@@ -32,11 +32,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from datastore.dynamo import DynamoError, deadline, iso
+from datastore.dynamo import DynamoError, iso, unlimited
 from datastore.members.sessions import Session, latest_end
 from datastore.members.sign_in_codes import CodeSpent
 from datastore.people.identities import MemberErased, TooManyIdentities
-from datastore.refusals import Conflict, InvalidInput, NotSignedIn, RateLimited, Refusal
+from datastore.refusals import Conflict, InvalidInput, NotSignedIn, Overloaded, RateLimited, Refusal
 from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
@@ -50,10 +50,10 @@ from server.auth.verification import Faulty, Unverifiable
 from server.execution.documents import hash_of
 from server.http.browser_pages import DemoEmails, content_policy, may_see_emails, page_file
 from server.http.messages import SECURITY_HEADERS, client_address, read_body
+from server.http.pipeline import Pipeline
 from server.settings import Settings
 
 if TYPE_CHECKING:
-    from server.auth.identification import Identification
     from server.auth.oidc_client import Flow, OidcClient
 
 _PAGES: Final = Path(__file__).with_name("pages")
@@ -174,6 +174,9 @@ ERRORS: Final = ("provider", *_TOLD.values(), "failed")
 
 # ── handing over ──
 
+PER_MEMBER: Final = "60/minute"
+"""Sessions and codes for pages of other origins that a member gets, per process."""
+
 
 async def hand_over(request: Request) -> Response:
     """Give the member's session to a page of another origin: they have pressed the button that names it.
@@ -184,14 +187,18 @@ async def hand_over(request: Request) -> Response:
     services, origin, return_to = _services(request), body.get("origin"), body.get("returnTo")
     if viewer.session is None or viewer.session.origin is not None:
         raise HTTPException(401, "Sign in on this page first.")
+    try:
+        services.rates.hit(PER_MEMBER, "handed over", viewer.id)
+    except RateLimited as limited:
+        raise _too_many(limited, "Pages of other sites asked for too many sessions. Try again later.") from None
     if isinstance(origin, str) and origin in services.policy.page_origins:
         try:
-            with deadline(services.policy.request_seconds):
+            async with _pipeline(request).plain_request(client_address(request.scope)):
                 token, ends = await session_for_page(services, viewer, origin)
         except CodeSpent:
             raise HTTPException(401, "This session has ended: sign in again.") from None
-        except DynamoError:
-            raise HTTPException(503, "The service is busy. Try again in a minute.") from None
+        except (Overloaded, DynamoError):
+            raise HTTPException(503, "The service is busy. Try again in a minute.", {"retry-after": "1"}) from None
         return _json({"token": token, "expiresAt": iso(ends)})
     back_to = origin_in(services.policy, return_to) if isinstance(return_to, str) else None
     if back_to is None or not isinstance(return_to, str):
@@ -217,12 +224,16 @@ async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
         parsed = None
     if not isinstance(parsed, dict):
         raise HTTPException(400, "Send a JSON object.")
-    identified = await request.state.pipeline.identification.identify(
+    identified = await _pipeline(request).identification.identify(
         request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
     )
     if parsed.get("user") not in (None, node_id("User", identified.viewer.id)):
         raise HTTPException(409, "Somebody else is signed in now, or nobody: look again.")
     return identified.viewer, parsed
+
+
+def _too_many(limited: RateLimited, told: str) -> HTTPException:
+    return HTTPException(429, told, {"retry-after": f"{math.ceil(limited.retry_after or 1.0)}"})
 
 
 def _json(value: Any) -> Response:
@@ -259,8 +270,7 @@ async def to_provider(request: Request) -> Response:
     try:
         _count(request, "begun at the provider")
     except RateLimited as limited:
-        headers = {"retry-after": f"{math.ceil(limited.retry_after or 1.0)}"}
-        raise HTTPException(429, "Too many sign-ins came from this address. Try again later.", headers) from None
+        raise _too_many(limited, "Too many sign-ins came from this address. Try again later.") from None
     flow = Flow.begin(time.time(), asked, viewer.id if adds else None)
     try:
         sealed = flow.sealed(services.seal)
@@ -300,20 +310,22 @@ async def from_provider(request: Request) -> Response:
 async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
     """The token of the session that began and its age; None if an identity was added to who has one."""
     client, services = _client(request), _services(request)
-    identification: Identification = request.state.pipeline.identification
+    pipeline = _pipeline(request)
+    identification = pipeline.identification
     _count(request, "ended at the provider")
     named, at = await client.member(flow, request.query_params)  # the provider may take longer than the table
-    with deadline(services.policy.request_seconds):
-        if flow.adds_to is None:
-            visitor = identification.visitor_in_cookie(request.scope["headers"])
-            return _kept(services, *await sign_in_by_provider(services, named, visitor, at))
-        by = await identification.session_in_cookie(
-            request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
-        )
-        if by is None or by.id != flow.adds_to:
-            raise NotSignedIn("The session that asked for this has ended.")
-        begun = await add_provider(services, named, by, at)
-        return None if begun is None else _kept(services, *begun)
+    async with pipeline.plain_request(client_address(request.scope)):
+        with unlimited():  # each board is looked at for what the visitor has begun
+            if flow.adds_to is None:
+                visitor = identification.visitor_in_cookie(request.scope["headers"])
+                return _kept(services, *await sign_in_by_provider(services, named, visitor, at))
+            by = await identification.session_in_cookie(
+                request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
+            )
+            if by is None or by.id != flow.adds_to:
+                raise NotSignedIn("The session that asked for this has ended.")
+            begun = await add_provider(services, named, by, at)
+            return None if begun is None else _kept(services, *begun)
 
 
 def _kept(services: Services, session: Session, token: str) -> tuple[str, int]:
@@ -367,6 +379,11 @@ def _client(request: Request) -> OidcClient:
     if client is None:
         raise HTTPException(404, "RINGSIDE_OIDC_CLIENT_ID is not set: no provider signs anybody in on this page.")
     return client
+
+
+def _pipeline(request: Request) -> Pipeline:
+    pipeline: Pipeline = request.state.pipeline
+    return pipeline
 
 
 def _services(request: Request) -> Services:

@@ -11,10 +11,10 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from datastore.dynamo import DynamoError, deadline
+from datastore.dynamo import DynamoError
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
-from datastore.refusals import Conflict, NotFound
+from datastore.refusals import Conflict, NotFound, Overloaded
 from datastore.values.seal import Forged
 from datastore.vocabulary import lists, subscriptions
 from datastore.vocabulary.subscriptions import AddressClaim, ConfirmationUsed
@@ -22,7 +22,8 @@ from resolvers.people.confirmations import LINK_HOURS, Link, Purpose
 from resolvers.requests.context import Services
 from resolvers.values.languages import page_language
 from resolvers.vocabulary.subscriptions import RECORD_PREFIX, confirm_subscription, read_list_to_confirm
-from server.http.messages import SECURITY_HEADERS
+from server.http.messages import SECURITY_HEADERS, client_address
+from server.http.pipeline import Pipeline
 from server.mail.message import ISOLATES, OtherEmails, Unsubscription, isolate, texts_in
 
 # ── pages ──
@@ -48,6 +49,11 @@ class _Pages:
 
     def tell(self, title: str, text: str, status: int = 200, **values: str) -> HTMLResponse:
         return self._page(self.text(title, **values), f"<p>{escape(self.text(text, **values))}</p>", status)
+
+    def busy(self) -> HTMLResponse:
+        page = self.tell("tryAgain", "busy", 503)
+        page.headers["retry-after"] = "1"
+        return page
 
     def ask(self, title: str, label: str, text: str | None = None, **values: str) -> HTMLResponse:
         """A page whose button posts to its own address."""
@@ -93,20 +99,21 @@ _SETTINGS = {OtherEmails.REMINDERS: "lock_reminder_hours", OtherEmails.REPLIES: 
 
 
 async def unsubscribe(request: Request) -> HTMLResponse:
-    """End the subscriptions that a signed link names. The services are in the state of the lifespan."""
-    services: Services = request.state.services
+    """End the subscriptions that a signed link names. The pipeline is in the state of the lifespan."""
+    pipeline: Pipeline = request.state.pipeline
+    services = pipeline.services
     pages = _pages_for(request)
     try:
         unsubscription = Unsubscription.parse(services.seal, request.query_params.get("token", ""))
     except Forged:
         return pages.tell("incomplete", "copyLinkOrNewer", 400)
     try:
-        with deadline(services.policy.request_seconds):
+        async with pipeline.plain_request(client_address(request.scope)):
             if request.method == "POST":
                 return await _unsubscribe(services, pages, unsubscription)
             return await _confirmation_page(services, pages, unsubscription)
-    except (DynamoError, Conflict):
-        return pages.tell("tryAgain", "busy", 503)
+    except (Overloaded, DynamoError, Conflict):
+        return pages.busy()
 
 
 async def _confirmation_page(services: Services, pages: _Pages, unsubscription: Unsubscription) -> HTMLResponse:
@@ -192,14 +199,15 @@ async def _end_other(services: Services, pages: _Pages, user: str, emails: Other
 # | 410    | the link was used, or a day has passed, or another address was asked for since, or  |
 # |        | the account was deleted                                                             |
 # | 409    | the address has as many subscriptions as it may have                                |
-# | 503    | the table does not answer, or others change the same all the time                   |
+# | 503    | the service or its table is busy, or others change the same all the time            |
 
 _confirm_log = structlog.get_logger("ringside.confirmations")
 
 
 async def confirm(request: Request) -> HTMLResponse:
     """Show what a sealed link confirms, or confirm it."""
-    services: Services = request.state.services
+    pipeline: Pipeline = request.state.pipeline
+    services = pipeline.services
     pages = _pages_for(request)
     try:
         link = Link.parse(services.seal, request.query_params.get("token", ""))
@@ -208,13 +216,13 @@ async def confirm(request: Request) -> HTMLResponse:
     if link.expires <= services.clock():
         return pages.tell("expired", "wasGoodFor", 410, hours=str(LINK_HOURS))
     try:
-        with deadline(services.policy.request_seconds):
+        async with pipeline.plain_request(client_address(request.scope)):
             return await (_confirm if request.method == "POST" else _page_of_link)(services, pages, link)
-    except (NotFound, Conflict, DynamoError) as error:
+    except (NotFound, Conflict, Overloaded, DynamoError) as error:
         return _refusal_page(pages, error)
 
 
-def _refusal_page(pages: _Pages, error: NotFound | Conflict | DynamoError) -> HTMLResponse:
+def _refusal_page(pages: _Pages, error: NotFound | Conflict | Overloaded | DynamoError) -> HTMLResponse:
     match error:
         case NotFound():
             return pages.tell("confirmsNothing", "listDeleted", 404)
@@ -223,7 +231,7 @@ def _refusal_page(pages: _Pages, error: NotFound | Conflict | DynamoError) -> HT
         case Conflict(retry_after=None):
             return pages.tell("unchanged", "tooMany", 409)
         case _:
-            return pages.tell("tryAgain", "busy", 503)
+            return pages.busy()
 
 
 async def _page_of_link(services: Services, pages: _Pages, link: Link) -> HTMLResponse:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import Table, iso
+from datastore.voting.continuing import CONTINUATION, MOST_CONTINUED, Continuation
 from datastore.voting.votes import VOTE, PairVerdict, read_latest_vote
 from resolvers.requests.context import Role, utc_now
+from resolvers.values.node_ids import node_id
 from resolvers.voting.visits import open_visit, sign_visit
 from tests.audits import breaches_in
 from tests.client import Client, serving
@@ -21,7 +23,7 @@ from tests.intercepted import intercepted
 from tests.jobs import ended
 from tests.lost_answers import ask_without_answer
 from tests.queries import UPDATE_BOARD
-from tests.sign_in import in_session, on_page
+from tests.sign_in import in_session, on_page, with_session
 from tests.voting import add_contenders, settle_votes
 from tests.voting import vote as cast
 
@@ -258,6 +260,31 @@ async def test_who_was_voided_is_voided_again_with_a_visitor_whom_they_continue(
     assert second != first
     await settle_votes(api)
     assert (await api.ask(VOTES))["votes"] == 0
+
+
+async def test_a_member_goes_on_with_so_many_visitors_and_is_voided_again_after_that(api: Client) -> None:
+    """Further visitors go on by themselves. The votes of all are looked at a few at a time, or it would be refused."""
+    (page, visit), ada = await a_visit(api), at_shop(await in_session(api, "ada"))
+    editor, user, table = api.member("editor", Role.EDITOR), with_session("ada"), api.services.table
+    await asyncio.gather(vote(ada), vote(page))
+    visitors = (Continuation(user, "main", f"visitor{number}") for number in range(MOST_CONTINUED))
+    await table.write_many(map(CONTINUATION.put, visitors))
+    await ada.ask(CONTINUE, visit=visit)
+    assert await vote(page)
+    looking = list[int]()
+
+    async def count(_: str, send: Any) -> Any:
+        looking.append(1 + (looking[-1] if looking else 0))
+        answer = await send()
+        looking.append(looking[-1] - 1)
+        return answer
+
+    job = await editor.ask(VOID_VOTERS, voter=node_id("User", user))
+    await ended(editor, job["job"]["id"])
+    with intercepted(table, ("query",), count):
+        assert await editor.ask(VOID_VOTERS, voter=node_id("User", user)) == job
+    assert len(looking) > 2 * MOST_CONTINUED
+    assert max(looking) <= 20
 
 
 async def test_pairs_of_a_restored_contender_come_again_unless_they_were_seen(api: Client) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ from tests.queries import CAST_VOTE, DRAW_MATCHUP, POST_COMMENT, RECORD_QUIZ
 from tests.query_bombs import QUERY_BOMBS
 from tests.season import EventEditor, prediction_input
 from tests.service import Service, running_service
+from tests.sign_in import in_session
 from tests.vocabulary import known_list
 from tests.voting import add_contenders
 from tests.waiting import until
@@ -411,17 +413,40 @@ async def test_a_page_waits_for_the_table_as_long_as_a_request_may(one_client: C
         await asyncio.Event().wait()
 
     async with serving(one_client.settings.model_copy(update={"request_timeout": 0.2})) as visitor:
-        seal, now = visitor.services.seal, utc_now()
-        link = Link(Purpose.SUBSCRIPTION, "ada@example.org", "", now.date(), ("list", ""), now + timedelta(hours=1))
-        pages = {
-            "/member-export": seal.sign_text(PURPOSE, b"job"),
-            "/unsubscribe": Unsubscription("ada", "list").token(seal),
-            "/confirm": link.token(seal),
-        }
         with intercepted(visitor.services.table, ("get_item", "batch_get_item", "query"), never):
-            for path, token in pages.items():
+            for path, token in _links(visitor).items():
                 answer = await asyncio.wait_for(visitor.http.get(path, params={"token": token}), 8)
                 assert answer.status_code == 503, path
+
+
+def _links(client: Client) -> dict[str, str]:
+    """The addresses that links lead to, and what they carry."""
+    seal, now = client.services.seal, utc_now()
+    link = Link(Purpose.SUBSCRIPTION, "ada@example.org", "", now.date(), ("list", ""), now + timedelta(hours=1))
+    return {
+        "/member-export": seal.sign_text(PURPOSE, b"job"),
+        "/unsubscribe": Unsubscription("ada", "list").token(seal),
+        "/confirm": link.token(seal),
+    }
+
+
+async def test_links_and_sign_ins_count_towards_the_requests_of_their_address(one_client: Client) -> None:
+    """Above its share they get 503 with Retry-After, and those of another address are answered."""
+    shop = "https://shop.example"
+    update = {"max_in_flight": pipeline.LEAST_OF_ADDRESS * 2, "cors_origins": (shop,)}
+    async with serving(one_client.settings.model_copy(update=update)) as client, AsyncExitStack() as opened:
+        ada, own = await in_session(client, "ada"), {"origin": "http://ringside.test"}
+        links = _links(client).items()
+        own["authorization"] = ada.http.headers["authorization"]
+        for _ in range(pipeline.LEAST_OF_ADDRESS):
+            opened.enter_context(client.served.state["pipeline"].in_flight("192.0.2.1"))
+        for address, expected in (("192.0.2.1", [503] * 4), ("192.0.2.2", [410, 200, 404, 200])):
+            transport = httpx.ASGITransport(client.served, client=(address, 1))
+            http = await opened.enter_async_context(httpx.AsyncClient(transport=transport, base_url=own["origin"]))
+            answers = [await http.head(path, params={"token": token}) for path, token in links]
+            answers.append(await http.post("/sign-in/done", json={"origin": shop}, headers=own))
+            assert [answer.status_code for answer in answers] == expected
+            assert all("retry-after" in answer.headers for answer in answers if answer.status_code == 503)
 
 
 @pytest.mark.parametrize(("words", "uses"), [(57_000, 1), (4_000, 1), (1_000, 40)])

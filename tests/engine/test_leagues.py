@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from datastore.dynamo import Rates, parse_rate
 from datastore.people.address_use import AddressUse, reserve
 from datastore.pickem.leagues import (
     LEAGUE,
@@ -24,7 +25,7 @@ from datastore.pickem.leagues import (
     Membership,
     read_whole_league,
 )
-from resolvers.pickem.leagues import PER_ADDRESS, PER_MEMBER
+from resolvers.pickem.leagues import PER_ADDRESS, PER_MEMBER, TRIES
 from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
@@ -105,12 +106,13 @@ async def _tried_by_others(client: Client, now: datetime, number: int) -> None:
 async def test_attempts_at_codes_are_limited(one_client: Client) -> None:
     """At two services together, right ones too, by joins and queries; others are not affected; it ends in an hour.
 
-    What a member is refused uses up nothing of what is left to their network: a whole school may have one.
+    What a member is refused uses up nothing of what is left to their network: a whole school may have one. Nor does it
+    ask the table again and again.
     """
     now = utc_now()
     async with serving(one_client.settings) as other:
         for service in (one_client, other):
-            service.services.clock = lambda: now
+            service.services.clock, service.services.rates = (lambda: now), Rates(lambda: 0.0)
         eves = [service.member("eve") for service in (one_client, other)]
         league = await create(one_client.member("ada"), "CODE")
         for attempt in range(PER_MEMBER.limit):
@@ -126,6 +128,9 @@ async def test_attempts_at_codes_are_limited(one_client: Client) -> None:
             assert answer["code"] == "RATE_LIMITED"
             assert 0 < answer["retryAfterSeconds"] <= 3600
             assert await eve.code(LEAGUE_BY_ID, code=league["code"]) == "RATE_LIMITED"
+        for _ in range(parse_rate(TRIES).limit):
+            assert await eves[0].code(LEAGUE_BY_ID, code=league["code"]) == "RATE_LIMITED"
+        assert (await eves[0].ask(join_again, input={"code": league["code"]}))["retryAfterSeconds"] == 1.0
         assert await join(other.member("bob"), code=league["code"]) == "MEMBER"
         other.services.clock = lambda: now + timedelta(hours=1)
         assert await join(eves[1], code=league["code"]) == "MEMBER"

@@ -10,13 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
-from datastore.dynamo import Rates, Table
-from datastore.members.sessions import MOST_SESSIONS, new_session
+from datastore.dynamo import Rates, Table, parse_rate
+from datastore.members.sessions import MOST_SESSIONS, new_session, read_sessions_of
 from datastore.people.identities import SignInMethod
 from resolvers.members.sessions import Sessions
 from resolvers.members.signing_in import begin_for_page
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
+from server.http.sign_in import PER_MEMBER
 from server.settings import Settings
 from tests.api_keys import CREATE_API_KEY
 from tests.client import Client, serving
@@ -155,6 +156,35 @@ async def test_with_one_session_too_many_the_oldest_ends(mail: MailingService) -
     mail.client.services.get(Sessions)._sessions.forget_all()
     statuses = [(await session.post(VIEWER)).status_code for session in sessions]
     assert statuses == [401] + [200] * MOST_SESSIONS
+
+
+async def test_of_many_sessions_that_begin_at_once_no_more_stay(mail: MailingService) -> None:
+    """Those that begin while the earlier ones are read are counted, too."""
+    services, stored = mail.client.services, asyncio.Event()
+    [member] = await introduce(services.table, with_session("ada"))
+
+    async def slowly(_: str, send: Any) -> Any:
+        answer = await send()
+        await stored.wait()
+        return answer
+
+    with intercepted(services.table, ("query",), slowly):
+        for _ in range(MOST_SESSIONS + 3):
+            await begin_for_page(services, member, SignInMethod.EMAIL)
+        stored.set()
+        await written(mail)
+    assert len(await read_sessions_of(services.table, member.user)) == MOST_SESSIONS
+
+
+async def test_pages_of_other_sites_get_no_more_than_so_many_sessions_of_a_member(mail: MailingService) -> None:
+    """Each is stored, and ends an older one."""
+    mail.client.services.rates = Rates(lambda: 0.0)
+    page = on_page(mail.client)
+    await signed_in(mail, ADA, page)
+    for _ in range(parse_rate(PER_MEMBER).limit):
+        assert (await page.http.post("/sign-in/done", json={"returnTo": f"{SHOP}/"})).status_code == 200
+    refused = await page.http.post("/sign-in/done", json={"origin": SHOP})
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
 
 
 async def test_two_tabs_that_sign_in_and_out_have_one_cookie(mail: MailingService) -> None:

@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
 
-from datastore.dynamo import Table
+from datastore.dynamo import Rates, Table, parse_rate
 from datastore.people.identities import of_address
-from resolvers.members.sign_in_codes import CodeEmail, SignInCodes
+from resolvers.members.sign_in_codes import TRIES, CodeEmail, SignInCodes
 from resolvers.people.identities import Members
 from resolvers.requests.address_limits import AddressLimits
 from server.settings import Settings
@@ -110,10 +111,26 @@ async def _observed(mail: MailingService, table: Table, address: str) -> Observe
     return Observed(tuple(sorted(name for name, _ in made)), sum(sent for _, sent in made), lengths)
 
 
+async def test_used_codes_are_looked_at_no_more_than_so_often_for_a_network(mail: MailingService) -> None:
+    """Or a document of forty costs as many calls each time. Another network signs in meanwhile."""
+    mail.client.services.rates = Rates(lambda: 0.0)
+    used, other = await asked(mail, "mallory@example.org"), await asked(mail, "ada@example.org")
+    digits, link = {"request": used["request"], "code": used["code"]}, {"token": used["link"]}
+    assert "user" in await mail.client.ask(SIGN_IN, input=digits)
+    for proof in (link, *[digits] * (parse_rate(TRIES).limit - 2)):
+        assert await mail.client.code(SIGN_IN, input=proof) == "TOKEN_SPENT"
+    assert [await mail.client.code(SIGN_IN, input=proof) for proof in (digits, link)] == ["RATE_LIMITED"] * 2
+    mail.client.http = httpx.AsyncClient(
+        transport=httpx.ASGITransport(mail.client.served, client=("198.51.100.1", 1)), base_url="http://ringside.test"
+    )
+    assert "user" in await mail.client.ask(SIGN_IN, input={"token": other["link"]})
+
+
 @pytest.mark.soak
 async def test_ten_thousand_guesses_are_five(mail: MailingService) -> None:
     """However many come at once; the owner's own code, asked for meanwhile, still signs in."""
     victim = "victim@example.org"
+    mail.client.services.rates = Rates(count(step=60).__next__)  # as if from many networks
     stranger_s = await asked(mail, victim)
     mine = await asked(mail, victim)
     wrong = [f"{number:06d}" for number in range(10_000) if f"{number:06d}" != stranger_s["code"]]

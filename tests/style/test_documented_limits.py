@@ -16,10 +16,11 @@ from datastore.people import identities
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
+from datastore.voting import continuing as continuing_store
 from datastore.voting import editing, pair_walk, suspects
 from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
-from resolvers.members import sessions
+from resolvers.members import sessions, sign_in_codes
 from resolvers.people import confirmations
 from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem import rules as card_rules
@@ -67,11 +68,21 @@ FIGURES = {
     "frames of one message on a WebSocket, which all come within `RINGSIDE_BODY_TIMEOUT`": [protocol.MOST_FRAMES],
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
+    "visitors with whose votes on a board one member goes on": [continuing_store.MOST_CONTINUED],
     "league codes tried, per member; per address": [
         league_resolvers.PER_MEMBER.limit,
         league_resolvers.PER_ADDRESS.limit,
     ],
+    "league codes that a member tries, those refused by that limit included, per process": [
+        parse_rate(league_resolvers.TRIES).limit
+    ],
     "sign-ins at the provider per address and process": [parse_rate(sign_in.PER_ADDRESS).limit],
+    "sessions for pages of other sites that a member gets on `/sign-in`, per process": [
+        parse_rate(sign_in.PER_MEMBER).limit
+    ],
+    "codes and links that an address tries to sign in by, or to add by, per process": [
+        parse_rate(sign_in_codes.TRIES).limit
+    ],
     "quizzes that one member starts, per process": [parse_rate(quizzes.START_RATE).limit],
     "comments per guest and process, whatever that setting says: posting and editing each": [
         parse_rate(writing.RATE_OF_GUESTS).limit
