@@ -428,7 +428,7 @@ class CommentsMutation:
     claim_comments = mutation(
         claiming.claim_comments,
         "Gives the viewer what was imported from another system under an address that they have confirmed, by which "
-        "they may sign in from then on: a session must be of a sign-in of the last 15 minutes.",
+        "they may sign in from then on.",
         object_type("CommentsClaimed", "The comments are being claimed.", job=(Job, "The job that does it.")),
         terms=Terms(recent=True),
         input_description="A claim of one's own imported comments.",

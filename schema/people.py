@@ -99,8 +99,8 @@ class PeopleMutation:
     remove_identity = mutation(
         signing_in.remove_identity,
         "Removes an identity: the viewer signs in by it no more. The only one by which a member can sign in here "
-        "cannot be removed. A session must be of a sign-in of the last 15 minutes. Emails that went to a removed "
-        "address go to another one that the member signs in by; without one, the member has no address.",
+        "cannot be removed. Emails that went to a removed address go to another one that the member signs in by; "
+        "without one, the member has no address.",
         object_type("IdentityRemoved", "The identity was removed.", user=(User, "The member as they are now.")),
         terms=Terms(recent=True),
         show=visibility.show_changed,
