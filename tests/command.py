@@ -16,7 +16,7 @@ import structlog
 from server.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[1]
-_TIMEOUT = 60.0
+_TIMEOUT = 300.0
 _ONE_AT_A_TIME = Lock()
 """The environment and the standard streams are the whole process's."""
 

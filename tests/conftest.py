@@ -5,6 +5,7 @@ import functools
 import os
 import shutil
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,14 +15,16 @@ import aioboto3
 import botocore.session
 import pytest
 from hypothesis import settings as hypothesis_settings
+from websockets.asyncio.client import connect
 
 from datastore.dynamo import RateLimit, Table, open_table, retries
 from datastore.dynamo.declaration import create
 from datastore.whole.layout import ensure_layout
 from resolvers.members import api_keys, sessions
-from server import audit
+from server import app, audit
 from server.auth import identification
-from server.engine import process
+from server.engine import folder, process
+from server.engine import table as engine_table
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.engines import (
@@ -37,6 +40,7 @@ from tests.engines import (
 from tests.examples import examples
 from tests.no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from tests.service import Service, running_service
+from tests.waiting import LONGEST
 
 __all__ = [
     "default_engine",
@@ -59,10 +63,19 @@ botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 _made, _kept = aioboto3.Session, functools.cache(aioboto3.Session)
 aioboto3.Session = lambda **given: (_kept if "aws_access_key_id" in given else _made)(**given)
 
+# A busy machine may need longer than a service has to begin, or an engine to end, or than a client waits for a pong.
+for _module in (app, engine_table):
+    vars(_module)["START_SECONDS"] = LONGEST
+vars(folder)["LOCK_TIMEOUT"] = LONGEST
+_defaults = connect.__init__.__kwdefaults__
+assert _defaults is not None
+_defaults.update(open_timeout=LONGEST, ping_interval=None, close_timeout=60)
+
 # A test may start processes, each of which would compile the service's modules for a second if nobody kept them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+DAY = 86_400
 IN_MEMORY = tuple(Path(__file__).with_name(folder) for folder in ("unit", "property"))
 
 
@@ -71,6 +84,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(map(item.path.is_relative_to, IN_MEMORY)) and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.quick)
+
+
+def pytest_runtest_setup() -> None:
+    """Let no day end (UTC) in the middle of a test: what it did today it would look for among tomorrow's."""
+    if (left := DAY - time.time() % DAY) < 120:
+        time.sleep(left)
 
 
 SECRET = "a secret that is long enough to be one, in tests"

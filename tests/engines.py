@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 from uuid import uuid4
@@ -28,6 +28,7 @@ from aiobotocore.config import AioConfig
 from server.engine import run_engine, table_file
 from server.engine.process import Program, dynoxide, find_binary, moto
 from tests import isolated_dynamodb
+from tests.waiting import LONGEST
 
 NODE_MODULES: Final = Path(__file__).parent / "node" / "node_modules"
 OLDEST_JAVA: Final = 17
@@ -89,7 +90,7 @@ def _dynamodb_local(_: Path) -> Program:
             "-inMemory", "-sharedDb", "-disableTelemetry",
         )  # fmt: skip
 
-    return Program("dynamodb-local", command, startup_timeout=60.0)
+    return Program("dynamodb-local", command)
 
 
 def _java_version(java: str) -> int:
@@ -107,7 +108,7 @@ def _lagging(folder: Path) -> Program:
         lag = os.environ.get("RINGSIDE_TEST_LAG", "0.1")
         return sys.executable, "-m", "tests.lagging", host, str(port), str(folder), lag
 
-    return Program("lagging", command, startup_timeout=30.0)
+    return Program("lagging", command)
 
 
 ENGINES: Final[dict[str, Callable[[Path], Program]]] = {
@@ -153,8 +154,9 @@ def engine_program(name: str, folder: Path) -> Program:
 
 @contextmanager
 def running_engine(name: str, folder: Path) -> Iterator[RunningEngine]:
-    """Run an engine with its data in the folder."""
-    with run_engine(folder, program=engine_program(name, folder)) as engine:
+    """Run an engine with its data in the folder, however long it takes to start on a busy machine."""
+    program = replace(engine_program(name, folder), startup_timeout=LONGEST)
+    with run_engine(folder, program=program) as engine:
         yield RunningEngine(name, engine.url)
 
 

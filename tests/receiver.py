@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from tests.waiting import LONGEST
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -53,7 +55,7 @@ class Receiver:
         self.changed.set()
         return web.Response(status=answer)
 
-    async def until(self, holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    async def until(self, holds: Callable[[], bool], seconds: float = LONGEST) -> None:
         """Wait until something holds that arriving messages make true."""
         async with asyncio.timeout(seconds):
             while not holds():

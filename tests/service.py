@@ -6,15 +6,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, Queue
 
 from tests.command import ROOT, environment, ringside
+from tests.waiting import LONGEST
 
 _ADDRESS = re.compile(r"http://[\d.]+:\d+")
-_TIMEOUT = 60.0
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Service:
         """A bearer token that this service accepts."""
         return ringside("token", "--user", user, *arguments, **self.variables).stdout.strip()
 
-    def stop(self, number: int = signal.SIGTERM, timeout: float = 30.0) -> int:
+    def stop(self, number: int = signal.SIGTERM, timeout: float = LONGEST) -> int:
         """Sends the signal and waits; returns the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
@@ -40,26 +41,15 @@ class Service:
 @contextmanager
 def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ()) -> Iterator[Service]:
     """Runs `ringside serve` with these variables until the block ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "server", "serve", "--port", "0", *arguments],
-        env=environment(**variables),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    output: Queue[str] = Queue()
-    lines: list[str] = []
-    reader = threading.Thread(target=_read, args=(process, output, lines), daemon=True)
-    reader.start()
-    service = Service(process, _wait_for_address(process, output, lines, reader), variables, lines)
+    service, reader = _started(variables, arguments)
+    process = service.process
     try:
         yield service
     finally:
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(LONGEST)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -71,6 +61,29 @@ def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ())
 async def start_service(variables: Mapping[str, str], stack: ExitStack, arguments: Sequence[str] = ()) -> Service:
     """Runs the service without blocking the event loop, until the stack is closed."""
     return await asyncio.to_thread(stack.enter_context, running_service(variables, arguments))
+
+
+def _started(variables: Mapping[str, str], arguments: Sequence[str]) -> tuple[Service, threading.Thread]:
+    """Again, as an orchestrator does: a process ends if the engine does not answer for ten seconds at its start."""
+    patience = time.monotonic() + LONGEST
+    while True:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "server", "serve", "--port", "0", *arguments],
+            env=environment(**variables),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        output: Queue[str] = Queue()
+        lines: list[str] = []
+        reader = threading.Thread(target=_read, args=(process, output, lines), daemon=True)
+        reader.start()
+        try:
+            return Service(process, _wait_for_address(process, output, lines, reader), variables, lines), reader
+        except NotStarted as ended:
+            if time.monotonic() > patience or "did not answer within" not in f"{ended}":
+                raise
 
 
 def _read(process: subprocess.Popen[str], output: Queue[str], lines: list[str]) -> None:

@@ -14,6 +14,7 @@ from websockets.typing import Subprotocol
 
 from tests.attack.serving import Served
 from tests.service import Service
+from tests.waiting import LONGEST
 
 PROTOCOL = Subprotocol("graphql-transport-ws")
 
@@ -38,7 +39,7 @@ async def receive(connection: ClientConnection) -> dict[str, Any]:
 async def closing(connection: ClientConnection) -> Close:
     """How the service closes the connection; if it never does, the test fails instead of waiting for ever."""
     with pytest.raises(ConnectionClosed) as closed:
-        await asyncio.wait_for(_receive_all(connection), 60)
+        await asyncio.wait_for(_receive_all(connection), LONGEST)
     assert closed.value.rcvd is not None
     return closed.value.rcvd
 

@@ -29,7 +29,7 @@ class Watch:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def look(self) -> None:
-        with httpx.Client(base_url=self.service.url, timeout=30) as http:
+        with httpx.Client(base_url=self.service.url, timeout=300) as http:
             while True:
                 self.statuses.append(http.get("/livez").status_code)
                 self.memory.append(resident_bytes(self.service.process.pid))

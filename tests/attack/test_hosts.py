@@ -13,6 +13,7 @@ from tests.attack.serving import serving_on_a_socket
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.service import Service
+from tests.waiting import until
 from tests.websockets import PROTOCOL, open_socket
 
 HANDSHAKE = (
@@ -46,8 +47,13 @@ async def test_a_service_on_loopback_answers_for_itself_only(service: Service, h
     for path in ("/graphql?query={__typename}", "/graphql", "/", "/explorer"):
         assert (await exchange(service.url, [named(path)])).statuses == [400]
     assert (await exchange(service.url, [named("/graphql", *HANDSHAKE)])).statuses == [400]
-    for path in ("/livez", "/readyz", "/metrics"):
+    for path in ("/livez", "/metrics"):
         assert (await exchange(service.url, [named(path)])).statuses == [200]
+
+    async def is_ready() -> bool:
+        return (await exchange(service.url, [named("/readyz")])).statuses == [200]
+
+    await until(is_ready, "the engine answers within two seconds")
 
 
 @pytest.mark.parametrize("hosts", [("127.0.0.1", "evil.example"), ("evil.example", "127.0.0.1")])

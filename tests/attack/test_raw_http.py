@@ -32,6 +32,7 @@ from server.http.protocol import (
     listeners,
     raise_file_limit,
 )
+from server.settings import Settings
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, LIVEZ, QUERY, connect, exchange, head, post
 from tests.attack.serving import Served, serving_on_a_socket
@@ -42,7 +43,7 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.examples import examples
 from tests.service import Service, running_service
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 from tests.websockets import PROTOCOL
 
 ENDLESS: Sequence[bytes] = (CHUNKED, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 40)
@@ -51,11 +52,23 @@ LARGE = b"x" * 140_000
 
 
 @pytest.fixture
-async def impatient(default_engine: RunningEngine, one_table: Table) -> AsyncIterator[Served]:
+def limited(default_engine: RunningEngine, one_table: Table) -> Settings:
+    limits = {"header_timeout": 300, "body_timeout": 300, "max_connections": 20, "max_body_bytes": 10_000}
+    return settings_for(default_engine, one_table.name, idle_timeout=0.3, **limits)
+
+
+@pytest.fixture
+async def small(limited: Settings) -> AsyncIterator[Served]:
+    """A service that waits for requests, and keeps few connections and no idle ones."""
+    async with serving_on_a_socket(limited) as served:
+        yield served
+
+
+@pytest.fixture
+async def impatient(limited: Settings) -> AsyncIterator[Served]:
     """A service that waits for nobody."""
-    timeouts = {"header_timeout": 0.3, "body_timeout": 0.3, "idle_timeout": 0.3}
-    limits = {**timeouts, "max_connections": 20, "max_body_bytes": 10_000}
-    async with serving_on_a_socket(settings_for(default_engine, one_table.name, **limits)) as served:
+    timeouts = {"header_timeout": 0.3, "body_timeout": 0.3}
+    async with serving_on_a_socket(limited.model_copy(update=timeouts)) as served:
         yield served
 
 
@@ -237,7 +250,7 @@ async def test_a_message_that_does_not_end_ends_its_socket(impatient: Served) ->
         writer.write(HANDSHAKE)
         await reader.readuntil(b"\r\n\r\n")
         writer.write(message({"type": "connection_init"}) + frame(b"x", TEXT, first_bits=0))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LONGEST):
             await reader.read()
 
 
@@ -254,12 +267,12 @@ async def test_a_message_of_very_many_frames_ends_its_socket(default_engine: Run
                 await reader.read()
 
 
-async def test_a_socket_is_not_opened_behind_a_request_that_is_not_answered(impatient: Served) -> None:
+async def test_a_socket_is_not_opened_behind_a_request_that_is_not_answered(small: Served) -> None:
     """The connection stayed among those that wait, and the answer could have gone into the socket."""
-    answered = await exchange(impatient.url, [LIVEZ + HANDSHAKE], answers=None)
+    answered = await exchange(small.url, [LIVEZ + HANDSHAKE], answers=None)
     assert (101 in answered.statuses, answered.closed) == (False, True)
-    await until(lambda: not impatient.server.server_state.connections, "the connection is closed")
-    assert not impatient.config.waiting
+    await until(lambda: not small.server.server_state.connections, "the connection is closed")
+    assert not small.config.waiting
 
 
 async def test_zeros_before_a_content_length_are_no_fault(service: Service) -> None:
@@ -289,13 +302,13 @@ async def test_answers_that_nobody_reads_take_little_memory(default_engine: Runn
         assert unread() <= MOST_UNREAD
 
 
-async def test_idle_connections_make_room_for_requests(impatient: Served) -> None:
+async def test_idle_connections_make_room_for_requests(small: Served) -> None:
     """At the limit the one that has waited longest is closed; clients that ask are answered."""
     async with AsyncExitStack() as stack:
         for _ in range(3):
-            idle = [await stack.enter_async_context(connect(impatient.url)) for _ in range(30)]
-            assert (await exchange(impatient.url, [post()])).statuses == [200]
-        assert len(impatient.server.server_state.connections) <= 21
+            idle = [await stack.enter_async_context(connect(small.url)) for _ in range(30)]
+            assert (await exchange(small.url, [post()])).statuses == [200]
+        assert len(small.server.server_state.connections) <= 21
         assert await idle[0][0].read() == b""
 
 
@@ -367,23 +380,23 @@ def test_many_clients_that_come_at_once_are_accepted_in_a_few_turns_of_the_event
         assert runner.run(turns_until_accepted()) <= clients // LISTENERS + 4
 
 
-async def test_a_full_service_refuses_clearly(impatient: Served) -> None:
+async def test_a_full_service_refuses_clearly(small: Served) -> None:
     """If all connections have requests in progress, a new one gets 503 and is closed."""
     watch = b'{"query":"subscription { commentPosted(product: 1) { id } }"}'
     stream = post("accept: text/event-stream", body=watch)
     async with AsyncExitStack() as stack:
         for status in [b" 200 "] * 10 + [b" 503 "]:  # streams take up half of the 20 connections
-            reader, writer = await stack.enter_async_context(connect(impatient.url))
+            reader, writer = await stack.enter_async_context(connect(small.url))
             writer.write(stream)
             assert status in await reader.readline()
-        impatient.config.most_connections = 10
-        connections = impatient.server.server_state.connections
+        small.config.most_connections = 10
+        connections = small.server.server_state.connections
         await until(lambda: len(connections) == 10, "the refused one, which was idle, is closed")
-        refused = await exchange(impatient.url, [], answers=None)
+        refused = await exchange(small.url, [], answers=None)
         assert (refused.statuses, refused.closed) == ([503], True)
         assert b"retry-after: 1" in refused.received
     await until(lambda: not connections, "all of them are closed")
-    assert (await exchange(impatient.url, [post()])).statuses == [200]
+    assert (await exchange(small.url, [post()])).statuses == [200]
 
 
 UPGRADES = {
@@ -395,12 +408,12 @@ UPGRADES = {
 }
 
 
-async def test_a_wrong_request_to_upgrade_is_answered(impatient: Served) -> None:
+async def test_a_wrong_request_to_upgrade_is_answered(small: Served) -> None:
     """And closed: such a connection used to stay, silent."""
     for name, (sent, statuses) in UPGRADES.items():
-        answered = await exchange(impatient.url, [sent], answers=None)
+        answered = await exchange(small.url, [sent], answers=None)
         assert (name, answered.statuses, answered.closed) == (name, statuses, True)
-    await until(lambda: not impatient.server.server_state.connections, "all connections are closed")
+    await until(lambda: not small.server.server_state.connections, "all connections are closed")
 
 
 async def test_requests_in_advance_are_answered_in_order(service: Service) -> None:

@@ -16,7 +16,7 @@ from server.engine import back_up, backup, scheduled_backups, table_file
 from server.engine.folder import Stopped
 from tests.data_folders import read_profiles, refused_on, run_on, write_profiles
 from tests.service import running_service, start_service
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 
 def _back_up_by_schedule(data: Path) -> None:
@@ -41,7 +41,7 @@ async def test_the_service_makes_scheduled_backups_and_keeps_seven(data: Path) -
     with ExitStack() as stack:
         variables = {"RINGSIDE_DATA": str(data), "RINGSIDE_BACKUP_HOURS": "2"}
         service = await start_service(variables, stack)
-        async with asyncio.timeout(60), httpx.AsyncClient(base_url=service.url, timeout=60) as http:
+        async with asyncio.timeout(LONGEST), httpx.AsyncClient(base_url=service.url, timeout=60) as http:
             while len(names := _names(data)) != 7 or names[-1] <= old[0].strftime(backup._NAME):
                 await asyncio.sleep(0.1)
             figures = (await http.get("/metrics")).text
@@ -62,7 +62,7 @@ async def test_one_of_several_processes_makes_the_backups_and_all_tell_of_them(d
     with ExitStack() as stack:
         running = running_service(engine_variables, ["--workers", "2"])
         service = await asyncio.to_thread(stack.enter_context, running)
-        async with asyncio.timeout(60), httpx.AsyncClient(base_url=service.url, timeout=60) as http:
+        async with asyncio.timeout(LONGEST), httpx.AsyncClient(base_url=service.url, timeout=60) as http:
             while not _names(data):
                 await asyncio.sleep(0.1)
             figures = (await http.get("/metrics")).text

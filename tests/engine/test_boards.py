@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from datastore.dynamo import Table
+from datastore.dynamo import Rates, Table
 from datastore.dynamo.entity import shard_of
 from datastore.values.seal import Seal
 from datastore.voting.boards import BOARD, DEFAULT_RATE, Board, read_board_with_marks, reshard, shard_count
@@ -33,6 +33,7 @@ from tests.voting import (
     board_now,
     know_the_settled_board,
     let_cached_reads_expire,
+    let_settle_nothing,
     pair_names,
     quiet,
     settle_votes,
@@ -73,10 +74,8 @@ async def test_a_killed_process_leaves_nothing_unsettled(default_engine: Running
     async with serving(settings) as first, serving(settings) as second:
         await add_contenders(first, "a", "b")
         assert (await second.ask(LEADERBOARD))["totalCount"] == 2
+        let_settle_nothing(first)  # as kill -9 does: what was counted stays counted, what was to be done is not
         await vote(first.visitor())
-        settler = first.services.get(BoardCache).settler("main")
-        assert "main" in settler._loop
-        await settler._loop.close()  # as kill -9 does: what was counted stays counted, what was to be done is not
         rows = await soon(second, 1)
         assert [row["score"] for row in rows] == [1, -1]
         later = second.services.clock() + timedelta(hours=1)
@@ -192,6 +191,9 @@ async def test_many_draws_share_one_read_of_the_board(one_client: Client) -> Non
     Neither at the same time nor one after the other.
     """
     await add_contenders(one_client, "a", "b", "c")
+    boards = one_client.services.get(BoardCache).boards
+    boards.age = 60.0  # in place of a moment, which may pass between two draws
+    boards.forget("main")
     reads = Counter[str]()
 
     async def noted(_: str, send: Any) -> Any:
@@ -202,8 +204,6 @@ async def test_many_draws_share_one_read_of_the_board(one_client: Client) -> Non
         await asyncio.gather(*(one_client.visitor().ask(DRAW_MATCHUP) for _ in range(50)))
         assert reads["VOTER"] == 50
         assert reads["BOARD"] <= 5
-        boards = one_client.services.get(BoardCache).boards
-        boards.age = 60.0  # in place of a moment, which may pass between two draws
         boards.forget("main")
         reads.clear()
         for _ in range(10):
@@ -255,6 +255,7 @@ async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngin
     async with serving(settings) as client:
         now = client.services.clock()
         client.services.clock = lambda: now  # no minute ends meanwhile
+        client.services.rates = Rates(lambda: 0.0)
         await add_contenders(client, "a", "b")
         flood = client.member("flood")
         token = (await flood.ask(DRAW_MATCHUP))["token"]

@@ -157,7 +157,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         processes = psutil.Process(killed.process.pid).children(recursive=True)
         listen = {"query": 'subscription { commentPosted(product: "p") { id } }'}
         accepted = {"accept": "text/event-stream"}
-        with httpx.stream("POST", f"{killed.url}/graphql", json=listen, headers=accepted) as stream:
+        with httpx.stream("POST", f"{killed.url}/graphql", json=listen, headers=accepted, timeout=120) as stream:
             assert stream.status_code == 200
             killed.stop(signal.SIGKILL)
             alive = _alive_after(60, processes)
@@ -466,7 +466,7 @@ def test_an_engine_that_does_not_answer_is_a_readable_refusal() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        refused = ringside("table", "check", RINGSIDE_DYNAMODB_URL=url, RINGSIDE_SECRETS=SECRET)
+        refused = ringside_process("table", "check", RINGSIDE_DYNAMODB_URL=url, RINGSIDE_SECRETS=SECRET)
     assert refused.returncode == 1
     assert "RINGSIDE_DYNAMODB_URL" in refused.stderr
 

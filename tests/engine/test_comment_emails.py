@@ -35,6 +35,7 @@ from tests.comments import post
 from tests.killed import Killed, killed_at
 from tests.mail_server import Mailbox, Outbox, body_of, mail_server
 from tests.queries import DELETE_COMMENT, MODERATE_COMMENT, REPORT_COMMENT, UPDATE_PROFILE, mutation
+from tests.waiting import LONGEST
 
 HOUR = timedelta(hours=1)
 WISH = "{ viewer { replyEmails } }"
@@ -486,7 +487,7 @@ async def test_the_service_sends_both_by_itself(one_client: Client, mailed: tupl
     root = await post(ada)
     await reply(bob, root)
     await bob.ask(REPORT_COMMENT, input={"comment": root["id"], "reason": "Rude."})
-    async with serving(settings), asyncio.timeout(60):
+    async with serving(settings), asyncio.timeout(LONGEST):
         while len(mailbox.emails) < 3:
             await asyncio.sleep(0.1)
     assert mailbox.recipients == ["a@example.org", "ada@example.org", "b@example.org"]

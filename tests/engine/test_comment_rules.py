@@ -18,7 +18,7 @@ from datastore.comments.counts import LEADER, Leader, read_tallies, read_unsettl
 from datastore.comments.member_items import delete_reports
 from datastore.comments.pages import read_comment
 from datastore.comments.records import COMMENT, REPORTS, Reports
-from datastore.dynamo import Rejected, Table, deadline
+from datastore.dynamo import Rates, Rejected, Table, deadline
 from datastore.refusals import InvalidInput
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.pages import comment_posted
@@ -47,6 +47,7 @@ VISITOR = Viewer("v", Kind.VISITOR)
 async def test_posting_too_often_is_refused(one_client: Client) -> None:
     """The third comment in a minute is RATE_LIMITED and says when to try again; other members can still post."""
     one_client.services.policy = replace(one_client.services.policy, comment_rate="2/minute")
+    one_client.services.rates = Rates(lambda: 0.0)
     ada = one_client.member("ada")
     await post(ada)
     await post(ada)
@@ -93,6 +94,8 @@ async def test_a_page_costs_one_read_of_authors(one_client: Client) -> None:
     for place in range(20):
         await post(one_client.member(f"member-{place}"), product="7")
         one_client.services.profiles.forget(f"member-{place}")
+    await one_client.services.get(LeaderSettler).close()  # it would settle the product again, two seconds later
+    one_client.keep_what_it_read()
     query = "{ comments(product: 7) { nodes { author { name } } } }"
     made: list[str] = []
 
@@ -176,9 +179,10 @@ async def test_a_process_that_ends_leaves_a_product_that_others_settle_all_the_t
         return await send()
 
     rivals: list[Leader] = []
-    with intercepted(one_client.services.table, ("put_item",), overtaken), deadline(1.0):
+    with intercepted(one_client.services.table, ("put_item",), overtaken):
         await post(one_client.member("ada"))
-        await one_client.services.get(LeaderSettler).close()
+        with deadline(1.0):
+            await one_client.services.get(LeaderSettler).close()
     assert await read_unsettled_products(one_client.services.table) == ["42"]
 
 

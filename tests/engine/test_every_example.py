@@ -20,13 +20,14 @@ from tests.confirmations import link_in
 from tests.mail_server import Mailbox, body_of, mail_server_beside
 from tests.operations import EXAMPLES
 from tests.service import Service, running_service
+from tests.waiting import LONGEST
 
 OTHER_SITE = "https://blog.example.org"
 
 
 def until(is_true: Callable[[], Any]) -> Any:
     """What is true after a while: an email has arrived, a job has ended."""
-    ends = time.monotonic() + 60
+    ends = time.monotonic() + LONGEST
     while not (found := is_true()):
         assert time.monotonic() < ends
         time.sleep(0.1)

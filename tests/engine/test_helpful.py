@@ -12,6 +12,7 @@ from tests.comments import post
 from tests.erasing import ERASE
 from tests.jobs import ended
 from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MARK_HELPFUL, MODERATE_COMMENT, TAKE_BACK
+from tests.waiting import LONGEST
 
 ONE = "query ($id: ID!) { comment(id: $id) { helpful viewerFoundHelpful } }"
 PAGE = """query ($first: Int, $after: String, $last: Int, $before: String, $languages: [String!], $ratings: [Int!]) {
@@ -43,7 +44,7 @@ async def traversed(client: Client, size: int, **filters: Any) -> list[str]:
 
 async def until(is_true: Callable[[], Awaitable[bool]]) -> None:
     """The order is up to two seconds old."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LONGEST):
         while not await is_true():
             await asyncio.sleep(0.1)
 

@@ -19,6 +19,7 @@ from tests.command import on_table, ringside
 from tests.comments import post
 from tests.dependent_calls import dependent_calls
 from tests.queries import EDIT_COMMENT, MODERATE_COMMENT, POST_COMMENT, SET_HOLD_RULES
+from tests.waiting import LONGEST
 
 HELD = "query ($id: ID!) { comment(id: $id) { status heldBy } }"
 PREVIEW = """query ($rules: [HoldRuleInput!]!, $of: Int! = 500) { previewHoldRules(rules: $rules, of: $of) {
@@ -214,7 +215,7 @@ async def test_other_processes_follow_within_seconds(one_client: Client, setting
         ada = other.member("ada")
         assert (await post(ada, body="Tickets"))["status"] == "PUBLISHED"
         await set_rules(one_client, {"name": "Tickets", "words": ["tickets"]})
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LONGEST):
             while (await post(ada, body="Tickets"))["status"] == "PUBLISHED":
                 await asyncio.sleep(0.5)
 

@@ -415,7 +415,7 @@ async def test_a_page_waits_for_the_table_as_long_as_a_request_may(one_client: C
     async with serving(one_client.settings.model_copy(update={"request_timeout": 0.2})) as visitor:
         with intercepted(visitor.services.table, ("get_item", "batch_get_item", "query"), never):
             for path, token in _links(visitor).items():
-                answer = await asyncio.wait_for(visitor.http.get(path, params={"token": token}), 8)
+                answer = await asyncio.wait_for(visitor.http.get(path, params={"token": token}), 20)
                 assert answer.status_code == 503, path
 
 

@@ -183,6 +183,7 @@ async def test_a_page_of_a_thousand_members_takes_few_engine_calls(one_client: C
     costs: list[Any] = []
     await introduce(one_client.services.table, users[7])
     async with serving(one_client.settings) as newly_started:
+        newly_started.keep_what_it_read()
         reader = Client(newly_started.served, newly_started.settings, mint(newly_started.settings, users[7]))
         for _ in range(2):
             with metered() as spent:

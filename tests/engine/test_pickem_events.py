@@ -74,13 +74,14 @@ async def test_an_event_that_cannot_be_locked_fails_and_delays_nothing(one_clien
     seconds = one_client.services.policy.request_seconds - 1
 
     async def other_is_counted() -> bool:
-        found = await one_client.ask(query, stuck=stuck, other=other)
+        async with asyncio.timeout(seconds):
+            found = await one_client.ask(query, stuck=stuck, other=other)
         assert found["stuck"] == {"state": "LOCKED", "matches": [{"pickCounts": None}]}
         return bool(found["other"] == {"state": "LOCKED", "matches": [{"pickCounts": [0, 0]}]})
 
     with intercepted(one_client.services.table, ("put_item",), refusing):
+        await until(other_is_counted, "the other event is locked")
         async with asyncio.timeout(seconds):
-            await until(other_is_counted, "the other event is locked")
             assert await names(one_client) == await names(one_client, state="LOCKED") == ["Other", "Stuck"]
 
 

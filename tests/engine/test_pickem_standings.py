@@ -171,6 +171,7 @@ async def test_a_members_page_is_one_read_of_their_collection(one_client: Client
     event, [match] = await other.card(10, name="E3")
     await submit(ada, event, [(match, 0)])
     user = (await ada.ask("{ viewer { id } }"))["id"]
+    one_client.keep_what_it_read()
     await ada.ask(MEMBER, id=user, first=2)  # caches the histogram
     with metered() as spent:
         seen = await one_client.ask(MEMBER, id=user, first=2)
@@ -212,6 +213,7 @@ async def test_an_event_screen_takes_few_engine_calls(one_client: Client) -> Non
     await editor.score(event)
     calls = []
     async with serving(one_client.settings) as newly_started:
+        newly_started.keep_what_it_read()
         reader = Client(newly_started.served, newly_started.settings, mint(newly_started.settings, "m0"))
         for _ in range(2):
             with metered() as spent:

@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from server.http.websocket import MOST_BEFORE_INIT
 from tests.service import Service, running_service
+from tests.waiting import until
 from tests.websockets import closing, open_socket, receive, send
 
 PROTOCOL = "graphql-transport-ws"
@@ -84,21 +85,22 @@ async def test_open_subscriptions_are_counted_in_the_metrics(service: Service) -
     subscription = "subscription { leaderboardChanged { rank } }"
     async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url, timeout=60) as http:
 
-        async def open_subscriptions() -> str:
-            return next(
-                line for line in (await http.get("/metrics")).text.splitlines() if line.startswith("ringside_subscr")
-            )
+        async def counted(number: int) -> None:
+            async def is_told() -> bool:
+                return f"ringside_subscriptions {number}.0" in (await http.get("/metrics")).text.splitlines()
+
+            await until(is_told, f"{number} are open, when those of other tests have ended")
 
         await send(connection, {"type": "connection_init"})
         await receive(connection)
-        assert await open_subscriptions() == "ringside_subscriptions 0.0"
+        await counted(0)
         await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": subscription}})
         assert (await receive(connection))["type"] == "next"
-        assert await open_subscriptions() == "ringside_subscriptions 1.0"
+        await counted(1)
         await send(connection, {"id": "1", "type": "complete"}, {"type": "ping"})
         while (await receive(connection))["type"] != "pong":
             pass
-        assert await open_subscriptions() == "ringside_subscriptions 0.0"
+        await counted(0)
 
 
 async def test_a_page_of_another_origin_may_not_connect(service: Service) -> None:
@@ -192,9 +194,7 @@ async def test_a_socket_is_answered_what_it_has_begun_when_the_service_stops(tmp
             assert_going_away(closed.value)
 
         async def stop() -> None:
-            async with asyncio.timeout(60):
-                while len(acknowledged) < 100:
-                    await asyncio.sleep(0.001)
+            await until(lambda: len(acknowledged) >= 100, "a hundred posts are acknowledged", pause=0.001)
             own.process.terminate()
 
         await asyncio.gather(stop(), *(post_until_closed(name, connection) for name, connection in enumerate(sockets)))

@@ -36,6 +36,7 @@ from tests.queries import (
     TAKE_BACK,
 )
 from tests.transfers import import_lines
+from tests.waiting import LONGEST
 
 THREAD = """id body rating title removed replyCount viewerCanEdit author { id name joinedAt } thread
   inReplyTo { id body removed }"""
@@ -273,7 +274,7 @@ async def test_a_new_reply_comes_over_the_stream(one_client: Client) -> None:
     ada, bob = one_client.member("ada"), one_client.member("bob")
     question = await post(ada, rating=None, body="Which size?")
     ctx = Context(one_client.services, Viewer("v", Kind.VISITOR))
-    async with aclosing(comment_posted(ctx, product="42", after=question["id"])) as stream, asyncio.timeout(60):
+    async with aclosing(comment_posted(ctx, product="42", after=question["id"])) as stream, asyncio.timeout(LONGEST):
         await reply(bob, question, body="Large.")
         await delete(ada, question)
         await post(ada, body="Never mind.")
@@ -290,7 +291,7 @@ async def test_what_arrives_reads_nothing_for_each_who_listens(one_client: Clien
         return await send()
 
     before = await post(one_client.member("ada"), body="Old.")
-    async with aclosing(comment_posted(ctx, product="42", after=before["id"])) as stream, asyncio.timeout(60):
+    async with aclosing(comment_posted(ctx, product="42", after=before["id"])) as stream, asyncio.timeout(LONGEST):
         await post(one_client.member("ada"), body="New.")
         comment = await anext(stream)
         with intercepted(services.table, ("query", "batch_get_item"), call):

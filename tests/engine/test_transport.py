@@ -135,23 +135,23 @@ async def test_identical_concurrent_reads_are_made_once(table: Table, engine: Ru
 async def test_a_request_may_read_so_much_and_no_more(one_table: Table) -> None:
     """However it reads, and however many reads it begins at once; each is paid for before it is sent."""
     place = PROFILE.at(user="ada")
-    with request_budget(10.0, calls=100, read_units=HELD_UNITS + 2.5, client="ada") as budget:
+    with request_budget(300.0, calls=100, read_units=HELD_UNITS + 2.5, client="ada") as budget:
         for _ in range(3):
             await one_table.get(place, consistent=True)
         with pytest.raises(TooCostly):
             await one_table.get(place, consistent=True)
     assert budget.spent.calls == 3
-    with request_budget(10.0, calls=100, read_units=HELD_UNITS + 2.5, client="ada") as budget:
+    with request_budget(300.0, calls=100, read_units=HELD_UNITS + 2.5, client="ada") as budget:
         for _ in range(6):
             await one_table.get(place)  # half a unit; other requests may wait for it too
         with pytest.raises(TooCostly):
             await one_table.get(place)
     assert budget.spent.calls == 6
-    with request_budget(10.0, calls=5, read_units=1000.0, client="ada") as budget:
+    with request_budget(300.0, calls=5, read_units=1000.0, client="ada") as budget:
         reads = (one_table.get(place, consistent=True) for _ in range(20))
         outcomes = await asyncio.gather(*reads, return_exceptions=True)
     assert (budget.spent.calls, sum(isinstance(outcome, TooCostly) for outcome in outcomes)) == (5, 15)
-    with request_budget(10.0, calls=500, read_units=HELD_UNITS + 9.0, client="ada") as budget:
+    with request_budget(300.0, calls=500, read_units=HELD_UNITS + 9.0, client="ada") as budget:
         reads = (one_table.get(place, consistent=True) for _ in range(200))
         outcomes = await asyncio.gather(*reads, return_exceptions=True)
     assert budget.spent.read_units <= HELD_UNITS + 9.0

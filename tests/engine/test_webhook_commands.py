@@ -22,6 +22,7 @@ from tests.generated import ROOT
 from tests.queries import EDIT_COMMENT, POST_COMMENT, mutation
 from tests.receiver import receiving
 from tests.service import Service, start_service
+from tests.waiting import LONGEST
 
 ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id } secret")
 COMMENT = "query ($id: ID!) { node(id: $id) { ... on Comment { status moderationNote } } }"
@@ -97,7 +98,7 @@ async def test_the_example_decides_about_comments_that_wait(tmp_path: Path) -> N
         secret = (await ask(service, admin, ADD_WEBHOOK, input=given))["secret"]
         stack.enter_context(example(secret, f"{service.url}/graphql", moderator, port))
         good, bad = await post(service, ada, "Well made."), await post(service, ada, "Buy at https://spam.example")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LONGEST):
             while "PENDING" in {(await ask(service, ada, COMMENT, id=one))["status"] for one in (good, bad)}:
                 await asyncio.sleep(0.2)
         assert (await ask(service, ada, COMMENT, id=good))["status"] == "PUBLISHED"

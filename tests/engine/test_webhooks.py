@@ -51,7 +51,7 @@ from tests.queries import CAST_VOTE, DRAW_MATCHUP, EDIT_COMMENT, mutation
 from tests.receiver import Message, Receiver, receiving
 from tests.season import EventEditor, in_hours
 from tests.voting import add_contenders, read_keys
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id url kinds active } secret")
 REMOVE_WEBHOOK = mutation("removeWebhook", "WebhookRemoved", "deletedId")
@@ -430,14 +430,16 @@ async def test_what_a_stopping_process_has_under_way_is_sent_by_another_at_once(
 
 async def test_several_processes_share_the_webhooks(one_table: Table, pace: Pace) -> None:
     """One that was started later gets some once the first has held them for a while; nothing is sent twice."""
-    pace.tenure = 1.0
+    pace.tenure, pace.send = 1.0, LONGEST
     async with receiving() as receiver, delivering_process(one_table) as first, delivering_process(one_table) as second:
+        for process in (first, second):
+            process.services.leases.patience = process.services.leases.lasting = LONGEST
         for number in range(4):
             await waits(one_table, f"h{number}", receiver.url, 3)
         first.start()
         await receiver.until(lambda: len(receiver.accepted) == 12)
         second.start()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LONGEST):
             while not (first.counts.delivered and second.counts.delivered):
                 await waits(one_table, "h0", receiver.url, 1)
                 await asyncio.sleep(0.2)
@@ -499,7 +501,7 @@ async def test_what_a_process_records_first_is_told_too(
         client.services.clock = lambda: utc_now() + timedelta(hours=2)
         assert (await client.ask("{ events(first: 1) { nodes { state } } }"))["nodes"] == [{"state": "LOCKED"}]
         waiting: list[str] = []
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LONGEST):
             while not waiting:  # the lock is stored beside the request, which waits for it for a moment only
                 await asyncio.sleep(0.05)
                 waiting = [delivery.kind async for delivery in one_table.scan(DELIVERY, consistent=True)]

@@ -40,7 +40,7 @@ from tests.fault.retrying_client import RetryingClient
 from tests.lagging import LaggingEngine, Limits
 from tests.members import introduce
 from tests.receiver import Receiver, receiving
-from tests.service import NotStarted, Service, start_service
+from tests.service import Service, start_service
 
 SECRET = "a secret that is long enough for these tests"
 MEMBERS = 6
@@ -175,7 +175,7 @@ async def _run_clients(
     """Starts the processes, kills them in turn while the clients work, and kills all of them at the end."""
     with ExitStack() as stack:
         variables = faulty.variables(faulty.proxy.url)
-        services = await asyncio.gather(*(_start(variables, stack) for _ in range(PROCESSES)))
+        services = await asyncio.gather(*(start_service(variables, stack) for _ in range(PROCESSES)))
         urls += [service.url for service in services]
         await editor.prepare()
         faulty.proxy.fault_rate = FAULT_RATE
@@ -193,23 +193,13 @@ async def _run_clients(
                 editor.shared.leaving = number >= length.kills // 2
                 index = number % PROCESSES
                 await _kill(services[index])
-                services[index] = await _start(variables, stack)
+                services[index] = await start_service(variables, stack)
                 urls[index] = services[index].url
             await length.wait(editor.ledger, length.kills)
             editor.shared.stopped = True
         await editor.void(TROLL)
         for service in services:
             await _kill(service)
-
-
-async def _start(variables: Mapping[str, str], stack: ExitStack) -> Service:
-    """As an orchestrator does: a process ends if the engine does not answer for ten seconds at its start."""
-    while True:
-        try:
-            return await start_service(variables, stack)
-        except NotStarted as ended:
-            if "did not answer within" not in f"{ended}":
-                raise
 
 
 async def _kill(service: Service) -> None:

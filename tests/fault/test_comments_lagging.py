@@ -17,6 +17,7 @@ from tests.engines import RunningEngine
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT, mutation
+from tests.waiting import LONGEST
 
 TURNS = 40
 LISTENED = 0.4
@@ -75,7 +76,7 @@ async def test_two_services_agree_and_listeners_miss_nothing(
         ]
         written = await asyncio.gather(*(write(*each) for each in members))
         posted, left = [body for bodies, _ in written for body in bodies], sum(number for _, number in written)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LONGEST):
             while len(told) < len(posted):
                 await asyncio.sleep(0.1)
         returning.cancel()

@@ -34,6 +34,7 @@ from tests.queries import (
     UPDATE_PROFILE,
 )
 from tests.season import EventEditor, in_hours, prediction_input, submit, teams
+from tests.waiting import LONGEST
 
 
 @pytest.fixture
@@ -223,7 +224,7 @@ async def test_scoring_survives_kills_and_corrections(lagged: LaggingTable, thro
     for kills in range(3):
         process = await _scorer(through, event.id)
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(LONGEST):
                 while await bulk_predictions.count_scored(lagged.leader, event) < 40 * (kills + 1):
                     assert process.returncode is None
                     await asyncio.sleep(0.05)
@@ -260,7 +261,7 @@ async def test_scoring_completes_despite_faults(bad_client: Client, lagged: Lagg
     proxy.fault_rate = 0.2
     editor = EventEditor(bad_client)
     given = {"event": node_id("Event", event.id)}
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LONGEST):
         while (await editor.client.ask(SCORE_EVENT, input=given)).get("job", "refused") is not None:
             await asyncio.sleep(0.1)
     proxy.fault_rate = 0.0

@@ -63,6 +63,7 @@ async def _is_held(table: Table) -> bool:
     return [webhook.holder is not None for webhook in await read_webhooks(table)] == [True]
 
 
+@pytest.mark.soak
 async def test_a_service_that_stops_does_not_wait_for_a_silent_engine(
     default_engine: RunningEngine, one_table: Table
 ) -> None:

@@ -112,10 +112,15 @@ async def test_credentials_that_are_being_replaced_are_waited_for(
     del default_engine
     async with open_table(one_table.name, url=picky.url) as table:
         picky.error = error
-        with deadline(1), pytest.raises(DeadlineExceeded, match=rf"credentials are refused \({error}\)") as late:
-            await table.get(PROFILE.at(user="ada"))
-        assert isinstance(late.value.__cause__, CredentialsRefused)
-        assert picky.requests["GetItem"] > 1
+
+        async def is_refused_repeatedly() -> bool:
+            picky.requests.clear()
+            with deadline(1), pytest.raises(DeadlineExceeded) as late:
+                await table.get(PROFILE.at(user="ada"))
+            told = f"credentials are refused ({error})" in f"{late.value}"
+            return told and isinstance(late.value.__cause__, CredentialsRefused) and picky.requests["GetItem"] > 1
+
+        await until(is_refused_repeatedly, "a second is enough for two refusals")
         picky.error = None
         assert await table.get(PROFILE.at(user="ada")) is None
 
@@ -127,15 +132,26 @@ async def test_refused_credentials_are_unavailable_with_one_line_of_log(
     """However many requests fail, and without a stack trace; readiness says so too."""
     settings = settings_for(RunningEngine("proxy", picky.url), one_table.name, request_timeout=1)
     async with serving(settings) as visitor:
-        picky.error = EXPIRED[0]
-        with caplog.at_level(logging.INFO):
+
+        def lines() -> list[logging.LogRecord]:
+            return [record for record in caplog.records if EXPIRED[0] in record.getMessage()]
+
+        async def is_told_after_three() -> bool:
             for _ in range(3):
                 assert await visitor.code("{ boards(first: 1) { nodes { slug } } }") == "UNAVAILABLE"
-        unready = await visitor.http.get("/readyz")
-        assert unready.status_code == 503
-        assert f"the credentials are refused ({EXPIRED[0]})" in unready.json()["reason"]
+            return bool(lines())
+
+        async def is_unready() -> bool:
+            unready = await visitor.http.get("/readyz")
+            reason = f"the credentials are refused ({EXPIRED[0]})"
+            return unready.status_code == 503 and reason in unready.json()["reason"]
+
+        picky.error = EXPIRED[0]
+        with caplog.at_level(logging.INFO):
+            await until(is_told_after_three, "a second is enough for a refusal")
+        await until(is_unready, "readiness says so too")
         picky.error = None
-    (line,) = [record for record in caplog.records if EXPIRED[0] in record.getMessage()]
+    (line,) = lines()
     assert line.exc_info is None
     assert not [record for record in caplog.records if record.exc_info]
 
@@ -148,7 +164,11 @@ async def test_a_service_whose_writes_are_throttled_stays_ready(picky: Proxy, on
         picky.error, picky.refusing = "ThrottlingException", faults.WRITES
         write = PROFILE.put(Profile("ada", "Ada", utc_now()))
         await until_refused(Throttled, lambda: visitor.services.table.write(write))
-        assert (await visitor.http.get("/readyz")).status_code == 200
+
+        async def is_ready() -> bool:
+            return (await visitor.http.get("/readyz")).status_code == 200
+
+        await until(is_ready, "a read is answered within two seconds")
         picky.error = None
 
 
