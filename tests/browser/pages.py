@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,9 @@ AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 
 LONGEST_WAIT = 120_000
 """Milliseconds: enough for a busy machine on which a browser starts for the first time."""
+
+PATIENT: Mapping[str, str] = {"RINGSIDE_REQUEST_TIMEOUT": "60"}
+"""Settings of a service whose requests outlast a stall of a busy machine, as those of tests without a browser."""
 
 
 async def new_context(browser: Browser, **options: Any) -> BrowserContext:

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
-from tests.browser.pages import FLAGS, LONGEST_WAIT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
+from tests.browser.pages import FLAGS, LONGEST_WAIT, PATIENT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.command import ROOT
 from tests.http_server import Answering, serving_http
 from tests.service import Service, running_service
@@ -197,7 +197,7 @@ class Visited:
 def visited_demo(data: str, **settings: str) -> Iterator[Visited]:
     """A service with a folder of demo data and these settings, and a site whose pages may use it."""
     with running_site() as site:
-        variables = {"RINGSIDE_DATA": data, "RINGSIDE_CORS_ORIGINS": site.address, **settings}
+        variables = {"RINGSIDE_DATA": data, "RINGSIDE_CORS_ORIGINS": site.address, **PATIENT, **settings}
         with running_service(variables, ["--demo"]) as service:
             site.api = service.url
             yield Visited(service, site)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
+from tests.browser.pages import PATIENT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.confirmations import REQUEST_SUBSCRIPTION, link_in
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.service import Service, running_service
@@ -28,7 +28,7 @@ def mailing_service(
 ) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("mailing")
     with mail_server_beside(mailbox, folder) as url:
-        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_SMTP_URL": url}
+        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_SMTP_URL": url, **PATIENT}
         with running_service(variables, ["--demo"]) as service:
             yield service
 

@@ -17,7 +17,7 @@ from playwright.async_api import Browser, Route, WebSocket, WebSocketRoute, expe
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.admin import opened
-from tests.browser.pages import RECORD_SHIFTS, VIEWPORT, BrowserPage, answered_last, held_back, new_context
+from tests.browser.pages import PATIENT, RECORD_SHIFTS, VIEWPORT, BrowserPage, answered_last, held_back, new_context
 from tests.browser.sites import END_SESSION, Site, Visited, running_site, visited_demo
 from tests.leagues import CREATE_LEAGUE
 from tests.mail_server import Mailbox, mail_server_beside
@@ -91,6 +91,7 @@ class Restartable(Visited):
             found.bind(("127.0.0.1", 0))
             self._port = str(found.getsockname()[1])
         self._variables = {
+            **PATIENT,
             "RINGSIDE_DATA": data,
             "RINGSIDE_CORS_ORIGINS": site.address,
             "RINGSIDE_GUESTS": "comments,predictions,quizzes",

@@ -10,6 +10,7 @@ from playwright.async_api import Browser
 
 from tests.attack.svg_vectors import VECTORS
 from tests.browser.inlined import look_at, new_page
+from tests.browser.pages import PATIENT
 from tests.pictures import MARK, SVG
 from tests.queries import ADD_CONTENDER, CREATE_BOARD
 from tests.service import Service, running_service
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def stored(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[list[str]]:
     """What `addContender` made of every vector that it accepted."""
-    with running_service({"RINGSIDE_DATA": str(tmp_path_factory.mktemp("pictures"))}) as service:
+    with running_service({"RINGSIDE_DATA": str(tmp_path_factory.mktemp("pictures")), **PATIENT}) as service:
         yield await asyncio.wait_for(_store(service), 120)
 
 
