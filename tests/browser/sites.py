@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -17,9 +18,12 @@ from typing import Any
 import httpx
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+from datastore.dynamo import iso
+from resolvers.requests.context import utc_now
 from tests.browser.pages import FLAGS, LONGEST_WAIT, PATIENT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.command import ROOT
 from tests.http_server import Answering, serving_http
+from tests.queries import UPDATE_BOARD
 from tests.service import Service, running_service
 from tests.waiting import until
 
@@ -146,13 +150,32 @@ class Visited:
         return self.service.token(user, *(part for role in roles for part in ("--role", role)))
 
     def edit(self, query: str, *, by: str = "editor", role: str = "editor", **given: Any) -> dict[str, Any]:
-        """The payload of a mutation by an editor, or by somebody else."""
+        """The payload of a mutation by an editor, or by somebody else; it is not refused."""
+        payload = self.send(query, by=by, role=role, **given)
+        assert "code" not in payload, payload
+        return payload
+
+    def send(self, query: str, *, by: str = "editor", role: str = "editor", **given: Any) -> dict[str, Any]:
+        """The payload of a mutation, or its refusal."""
         with self.client(by, role) as client:
             answer = client.post("/graphql", json={"query": query, "variables": {"input": given}}).json()
         assert "errors" not in answer, answer["errors"]
         (payload,) = answer["data"].values()
-        assert "code" not in payload, payload
         return dict(payload)
+
+    async def change_hours(self, board: str, name: str) -> None:
+        """To a moment that is past when this returns: a change is to be known everywhere before it counts.
+
+        A busy machine may take so long to send it that it is refused as too near.
+        """
+
+        def next_moment() -> datetime | None:
+            moment = utc_now() + timedelta(seconds=20)
+            refused = "code" in self.send(UPDATE_BOARD, slug=board, **{name: iso(moment)})
+            return None if refused else moment
+
+        moment = await until(next_moment, f"{name} is changed")
+        await until(lambda: utc_now() > moment, "the moment is past")
 
     async def sign_in(self, page: BrowserPage, *, member: str = "", token: str | None = None) -> None:
         """On a page that is shown already, as after a sign-in in the window."""

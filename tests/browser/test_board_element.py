@@ -11,7 +11,7 @@ from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage, held_back
 from tests.browser.sites import Visited
-from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_BOARD, mutation
+from tests.queries import ADD_CONTENDER, CREATE_BOARD, mutation
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -88,13 +88,6 @@ async def board(visited: Visited, slug: str, *names: str, title: str = "Who wins
     visited.edit(CREATE_BOARD, slug=slug, title=title, **more)
     for name in names:
         visited.edit(ADD_CONTENDER, board=slug, name=name)
-
-
-async def change_hours(visited: Visited, slug: str, name: str) -> None:
-    """To a moment that is past when this returns: a change is to be known everywhere before it counts."""
-    moment = utc_now() + timedelta(seconds=20)
-    visited.edit(UPDATE_BOARD, slug=slug, **{name: iso(moment)})
-    await until(lambda: utc_now() > moment, "the moment is past")
 
 
 async def test_a_vote_is_one_request_and_shows_in_the_leaderboard(visited: Visited, browser: Browser) -> None:
@@ -319,7 +312,7 @@ async def test_it_says_when_voting_opens_and_draws_then(visited: Visited, browse
     await board(visited, "opening", "Ada", "Bea", opensAt=iso(utc_now() + timedelta(days=1)))
     async with visited.page(browser, BOARD % "opening", settable_clock=True) as page:
         await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting opens on")
-        await change_hours(visited, "opening", "opensAt")
+        await visited.change_hours("opening", "opensAt")
         await page.page.clock.fast_forward("01:01")
         await expect(corners(page).first).to_be_enabled()
 
@@ -424,7 +417,7 @@ async def test_results_that_are_hidden_until_the_board_closes_appear_then(visite
         await expect(element.locator(".live")).to_have_count(0)
         assert await page.barriers(*OF_WHOLE_PAGES) == []
         assert len([url for url in page.requests if "/graphql" in url]) == 3  # the board, the pair, the vote
-        await change_hours(visited, "closing", "closesAt")
+        await visited.change_hours("closing", "closesAt")
         await page.page.clock.fast_forward("01:00:01")
         await expect(element).to_contain_text("Voting ended on")
         await expect(element.locator("tbody tr")).to_have_count(3)
@@ -439,7 +432,7 @@ async def test_results_appear_as_soon_as_they_arrive(visited: Visited, browser: 
         element = page.page.locator("ringside-board")
         await expect(element).to_contain_text("The result is shown when voting has ended.")
         await expect(corners(page).first).to_be_enabled()
-        await change_hours(visited, "moved", "closesAt")
+        await visited.change_hours("moved", "closesAt")
         await expect(element.locator("tbody tr")).to_have_count(3, timeout=20_000)
         await expect(element.locator(".live")).to_have_text("live")
 
