@@ -266,9 +266,11 @@ async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
     async with visited.page(browser, "<main></main>") as page:
         page.page.on("websocket", note)
         await page.page.evaluate(LISTEN, f"{visited.service.url}/elements.js")
-        await page.page.wait_for_function("heard.size === 32")
-        assert await page.page.evaluate("live.filter(Boolean).length") == 32
-        assert [socket.is_closed() for socket in sockets] == [False]
+        await page.page.wait_for_function("heard.size === 32 && live.filter(Boolean).length === 32")
+        number = len(sockets)  # more than one if the service was too slow for the first
+        await page.page.wait_for_timeout(3000)
+        assert len(sockets) == number
+        assert not sockets[-1].is_closed()
 
 
 async def test_a_page_finds_out_how_many_streams_a_socket_takes_of_a_service_that_takes_fewer(
@@ -285,7 +287,9 @@ async def test_a_page_finds_out_how_many_streams_a_socket_takes_of_a_service_tha
             page.page.on("websocket", note)
             await page.page.evaluate(LISTEN, f"{visited.service.url}/elements.js")
             await page.page.wait_for_function("live.filter(Boolean).length === 4", timeout=40_000)
-            assert [socket.is_closed() for socket in sockets] == [True, True, True, False]
+            closed = [socket.is_closed() for socket in sockets]
+            assert closed == [True] * (len(closed) - 1) + [False]
+            assert 4 <= len(closed) < 8  # more than four if the service was too slow for one
 
 
 async def test_what_is_answered_once_an_element_has_left_begins_no_stream(visited: Visited, browser: Browser) -> None:
@@ -502,8 +506,13 @@ async def test_a_card_that_has_slept_over_its_lock_is_locked(visited: Visited, b
         await expect(element.locator(".state")).to_have_text("Locked", timeout=20_000)
         await expect(element.get_by_text("Locks in")).to_be_hidden()
         await page.page.evaluate(COUNT_DATES)
-        await page.page.clock.run_for(5000)
-        assert await page.page.evaluate("written") == 0
+
+        async def rests() -> bool:
+            await page.page.evaluate("globalThis.written = 0")
+            await page.page.clock.run_for(5000)
+            return bool(await page.page.evaluate("written === 0"))
+
+        await until(rests, "nothing is drawn any more")  # the stream, which begins again, may bring the event once more
 
 
 async def test_a_guess_is_saved_before_there_are_matches(visited: Visited, browser: Browser) -> None:
