@@ -133,8 +133,9 @@ async def answered_last(page: Page, text: str) -> AsyncIterator[None]:
     async def hold(route: Route) -> None:
         if is_it(route.request):
             await released.wait()
-        await route.continue_()
+        await route.fallback()
 
+    # It stays, as that of `held_back`.
     await page.route("**/graphql*", hold)
     async with page.expect_response(lambda response: is_it(response.request)) as answer:
         yield
@@ -142,7 +143,6 @@ async def answered_last(page: Page, text: str) -> AsyncIterator[None]:
     await (await answer.value).finished()
     # Nothing tells when the page has drawn it. A page that does so later than this passes without being right.
     await page.evaluate("new Promise((resolve) => setTimeout(resolve, 500))")
-    await page.unroute("**/graphql*")
 
 
 @asynccontextmanager

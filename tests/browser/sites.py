@@ -117,8 +117,15 @@ async def browser_with(chromium: str, profile: Path, cookies: Mapping[str, objec
     preferences.write_text(json.dumps({"profile": cookies}))
     async with async_playwright() as playwright:
         context = await playwright.chromium.launch_persistent_context(
-            profile, executable_path=chromium, args=FLAGS, viewport=VIEWPORT, locale="en-GB", timezone_id="UTC"
+            profile,
+            executable_path=chromium,
+            args=FLAGS,
+            viewport=VIEWPORT,
+            locale="en-GB",
+            timezone_id="UTC",
+            timeout=LONGEST_WAIT,
         )
+        context.set_default_timeout(LONGEST_WAIT)
         yield context
         await context.close()
 

@@ -302,13 +302,18 @@ async def test_a_clock_that_is_wrong_by_hours_changes_no_countdown(
     body = "<ringside-event></ringside-event><ringside-word></ringside-word><ringside-board></ringside-board>"
     async with visited.page(browser, body) as right:
         await shown(right, "event", "board")
-        expected = await right.page.locator("ringside-event .count").inner_text()
+
+        async def countdown(of: BrowserPage) -> str:
+            return (await of.page.locator("ringside-event .count").inner_text())[:20]
+
+        before = await countdown(right)
         when = datetime.now(UTC) + timedelta(hours=hours)
         async with visited.page(browser, "", member="bo-abara") as page:
             await page.page.clock.set_system_time(when)
             await page.page.goto(visited.site.show(body))
             await shown(page, "event", "board")
-            assert (await page.page.locator("ringside-event .count").inner_text())[:20] == expected[:20]
+            counted = await countdown(page)
+            assert counted in {before, await countdown(right)}  # an hour may have passed between two of them
             word = page.page.locator("ringside-word")
             await word.get_by_role("button", name="Take a quiz").click()
             for _ in range(5):
