@@ -21,6 +21,7 @@ from playwright.async_api import (
 )
 
 from tests.generated import ROOT
+from tests.waiting import LONGEST
 
 # Violations by the document are events; violations by a worker are errors on the console.
 RECORD_VIOLATIONS = """
@@ -62,7 +63,7 @@ TOO_SMALL = """[document, ...document.querySelectorAll('*')].flatMap((one) => {
 AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 """What finds barriers in a page."""
 
-LONGEST_WAIT = 120_000
+LONGEST_WAIT = LONGEST * 1000
 """Milliseconds: enough for a busy machine on which a browser starts for the first time."""
 
 PATIENT: Mapping[str, str] = {"RINGSIDE_REQUEST_TIMEOUT": "60"}

@@ -25,7 +25,7 @@ from tests.command import ROOT
 from tests.http_server import Answering, serving_http
 from tests.queries import UPDATE_BOARD
 from tests.service import Service, running_service
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 ALLOWED: Mapping[str, object] = {"cookie_controls_mode": 0}
 BLOCKED: Mapping[str, object] = {"cookie_controls_mode": 1}
@@ -151,7 +151,7 @@ class Visited:
     def client(self, user: str, *roles: str) -> httpx.Client:
         """A member's client, outside of any browser."""
         headers = {"authorization": f"Bearer {self._token(user, *roles)}"}
-        return httpx.Client(base_url=self.service.url, headers=headers, timeout=LONGEST_WAIT / 1000)
+        return httpx.Client(base_url=self.service.url, headers=headers, timeout=LONGEST)
 
     def _token(self, user: str, *roles: str) -> str:
         return self.service.token(user, *(part for role in roles for part in ("--role", role)))
@@ -235,7 +235,7 @@ def visited_demo(data: str, **settings: str) -> Iterator[Visited]:
 
 def _emails_to(visited: Visited, address: str) -> list[str]:
     """The texts that the demo shows of what was sent to an address."""
-    emails = httpx.get(f"{visited.service.url}/sign-in/emails", timeout=120).json()
+    emails = httpx.get(f"{visited.service.url}/sign-in/emails", timeout=LONGEST).json()
     return [email["text"] for email in emails if email["to"] == address]
 
 

@@ -46,7 +46,7 @@ async def test_lists_without_entries_say_so(browser: Browser, tmp_path: Path) ->
         for area in ("journal", "comments/held", "comments/latest", "service"):
             await page.page.evaluate(f"location.hash = '#/{area}'")
             main = page.page.locator("ringside-admin main")
-            await expect(main.get_by_text("There is nothing here.")).to_be_visible(timeout=10_000)
+            await expect(main.get_by_text("There is nothing here.")).to_be_visible()
         await page.page.evaluate("location.hash = '#/imports'")
         await page.page.get_by_label("What").select_option("words")
         await expect(page.page.get_by_text("There is no public list yet: make one under “Words”.")).to_be_visible()

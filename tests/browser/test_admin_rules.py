@@ -210,7 +210,7 @@ async def test_a_webhook_is_added_told_again_and_removed(
     await keys.press("Enter")
     await expect(page.page.get_by_role("status")).to_contain_text("is told nothing any more")
     printed(capsys, "A webhook added, told again and removed", keys)
-    await expect(page.page.get_by_role("heading", name="Webhooks")).to_be_focused(timeout=10_000)
+    await expect(page.page.get_by_role("heading", name="Webhooks")).to_be_focused()
     await expect(page.page.get_by_role("button", name="hooks.example.com")).to_have_count(0)
 
 

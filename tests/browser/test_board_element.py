@@ -135,7 +135,7 @@ async def test_a_leaderboard_shows_as_many_contenders_as_its_button_says(visited
         await expect(rows).to_have_count(100)
         await expect(rows.nth(10)).to_be_focused()
     async with visited.page(browser, BOARD % "long") as page:
-        await expect(page.page.get_by_role("button", name="Show 100 contenders")).to_be_visible(timeout=10_000)
+        await expect(page.page.get_by_role("button", name="Show 100 contenders")).to_be_visible()
 
 
 async def test_the_plot_tells_each_strength_with_its_interval(visited: Visited, browser: Browser) -> None:
@@ -400,7 +400,7 @@ async def test_who_has_signed_out_of_a_board_for_everybody_is_asked_to_sign_in(
         await visited.sign_in(page, member="eve-abara")
         await page.page.evaluate(GO_ON_AND_OUT, [f"{visited.service.url}/elements.js", visit])
         notice = page.page.locator("ringside-board .notice")
-        await expect(notice).to_contain_text("Sign in to go on.", timeout=20_000)
+        await expect(notice).to_contain_text("Sign in to go on.")
         await expect(notice).not_to_contain_text("for members")
         await expect(notice.get_by_role("button", name="Sign in")).to_be_visible()
 
@@ -433,7 +433,7 @@ async def test_results_appear_as_soon_as_they_arrive(visited: Visited, browser: 
         await expect(element).to_contain_text("The result is shown when voting has ended.")
         await expect(corners(page).first).to_be_enabled()
         await visited.change_hours("moved", "closesAt")
-        await expect(element.locator("tbody tr")).to_have_count(3, timeout=20_000)
+        await expect(element.locator("tbody tr")).to_have_count(3)
         await expect(element.locator(".live")).to_have_text("live")
 
 

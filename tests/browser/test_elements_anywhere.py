@@ -270,7 +270,7 @@ async def test_a_page_s_language_is_understood_as_programs_write_it(
         await page.page.evaluate(f"{inside}; document.body.append(document.createElement('ringside-event'))")
         for number in range(2):
             count = page.page.locator("ringside-event .count").nth(number)
-            await expect(count).to_contain_text(text, timeout=20_000)
+            await expect(count).to_contain_text(text)
         assert page.errors == []
 
 
@@ -441,7 +441,7 @@ async def test_a_script_that_was_dropped_on_its_way_keeps_nobody_from_writing(
             await write.click()
             await expect(note).to_have_text("This page is out of date. Please load it again.")
         await write.click()
-        await expect(element.get_by_label("Your comment")).to_be_visible(timeout=20_000)
+        await expect(element.get_by_label("Your comment")).to_be_visible()
         await expect(note).to_have_text("")
         assert len(asked) == dropped + 1
 
