@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Frame, Locator, Page, expect
 
 from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
 from tests.browser.sites import Visited
+from tests.waiting import LONGEST
 
 AREAS = {
     "overview": "figure >> rect",
@@ -114,4 +115,4 @@ def printed(capsys: pytest.CaptureFixture[str], chore: str, keys: Keys) -> None:
 
 def ask(visited: Visited, query: str) -> Any:
     """What a visitor is answered."""
-    return httpx.post(f"{visited.service.url}/graphql", json={"query": query}, timeout=60).json()["data"]
+    return httpx.post(f"{visited.service.url}/graphql", json={"query": query}, timeout=LONGEST).json()["data"]

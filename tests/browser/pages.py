@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from playwright.async_api import (
 )
 
 from tests.generated import ROOT
+from tests.waiting import LONGEST
 
 # Violations by the document are events; violations by a worker are errors on the console.
 RECORD_VIOLATIONS = """
@@ -62,8 +63,11 @@ TOO_SMALL = """[document, ...document.querySelectorAll('*')].flatMap((one) => {
 AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 """What finds barriers in a page."""
 
-LONGEST_WAIT = 120_000
+LONGEST_WAIT = LONGEST * 1000
 """Milliseconds: enough for a busy machine on which a browser starts for the first time."""
+
+PATIENT: Mapping[str, str] = {"RINGSIDE_REQUEST_TIMEOUT": "60"}
+"""Settings of a service whose requests outlast a stall of a busy machine, as those of tests without a browser."""
 
 
 async def new_context(browser: Browser, **options: Any) -> BrowserContext:
@@ -130,8 +134,9 @@ async def answered_last(page: Page, text: str) -> AsyncIterator[None]:
     async def hold(route: Route) -> None:
         if is_it(route.request):
             await released.wait()
-        await route.continue_()
+        await route.fallback()
 
+    # It stays, as that of `held_back`.
     await page.route("**/graphql*", hold)
     async with page.expect_response(lambda response: is_it(response.request)) as answer:
         yield
@@ -139,7 +144,6 @@ async def answered_last(page: Page, text: str) -> AsyncIterator[None]:
     await (await answer.value).finished()
     # Nothing tells when the page has drawn it. A page that does so later than this passes without being right.
     await page.evaluate("new Promise((resolve) => setTimeout(resolve, 500))")
-    await page.unroute("**/graphql*")
 
 
 @asynccontextmanager

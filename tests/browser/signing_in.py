@@ -12,6 +12,7 @@ from typing import Any
 
 from playwright.async_api import Page, expect
 
+from tests.browser.pages import PATIENT
 from tests.http_server import Answering, serving_http
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, oidc_provider
@@ -86,6 +87,7 @@ class World:
         self.provider: OidcProvider = stack.enter_context(oidc_provider())
         self.site = stack.enter_context(site(self.url))
         self.variables = {
+            **PATIENT,
             "RINGSIDE_DATA": str(folder / "data"),
             "RINGSIDE_PUBLIC_URL": self.url,
             "RINGSIDE_SMTP_URL": stack.enter_context(mail_server_beside(self.mailbox, folder)),

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -17,11 +18,14 @@ from typing import Any
 import httpx
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
-from tests.browser.pages import FLAGS, LONGEST_WAIT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
+from datastore.dynamo import iso
+from resolvers.requests.context import utc_now
+from tests.browser.pages import FLAGS, LONGEST_WAIT, PATIENT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.command import ROOT
 from tests.http_server import Answering, serving_http
+from tests.queries import UPDATE_BOARD
 from tests.service import Service, running_service
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 ALLOWED: Mapping[str, object] = {"cookie_controls_mode": 0}
 BLOCKED: Mapping[str, object] = {"cookie_controls_mode": 1}
@@ -113,8 +117,15 @@ async def browser_with(chromium: str, profile: Path, cookies: Mapping[str, objec
     preferences.write_text(json.dumps({"profile": cookies}))
     async with async_playwright() as playwright:
         context = await playwright.chromium.launch_persistent_context(
-            profile, executable_path=chromium, args=FLAGS, viewport=VIEWPORT, locale="en-GB", timezone_id="UTC"
+            profile,
+            executable_path=chromium,
+            args=FLAGS,
+            viewport=VIEWPORT,
+            locale="en-GB",
+            timezone_id="UTC",
+            timeout=LONGEST_WAIT,
         )
+        context.set_default_timeout(LONGEST_WAIT)
         yield context
         await context.close()
 
@@ -140,19 +151,38 @@ class Visited:
     def client(self, user: str, *roles: str) -> httpx.Client:
         """A member's client, outside of any browser."""
         headers = {"authorization": f"Bearer {self._token(user, *roles)}"}
-        return httpx.Client(base_url=self.service.url, headers=headers, timeout=LONGEST_WAIT / 1000)
+        return httpx.Client(base_url=self.service.url, headers=headers, timeout=LONGEST)
 
     def _token(self, user: str, *roles: str) -> str:
         return self.service.token(user, *(part for role in roles for part in ("--role", role)))
 
     def edit(self, query: str, *, by: str = "editor", role: str = "editor", **given: Any) -> dict[str, Any]:
-        """The payload of a mutation by an editor, or by somebody else."""
+        """The payload of a mutation by an editor, or by somebody else; it is not refused."""
+        payload = self.send(query, by=by, role=role, **given)
+        assert "code" not in payload, payload
+        return payload
+
+    def send(self, query: str, *, by: str = "editor", role: str = "editor", **given: Any) -> dict[str, Any]:
+        """The payload of a mutation, or its refusal."""
         with self.client(by, role) as client:
             answer = client.post("/graphql", json={"query": query, "variables": {"input": given}}).json()
         assert "errors" not in answer, answer["errors"]
         (payload,) = answer["data"].values()
-        assert "code" not in payload, payload
         return dict(payload)
+
+    async def change_hours(self, board: str, name: str) -> None:
+        """To a moment that is past when this returns: a change is to be known everywhere before it counts.
+
+        A busy machine may take so long to send it that it is refused as too near.
+        """
+
+        def next_moment() -> datetime | None:
+            moment = utc_now() + timedelta(seconds=20)
+            refused = "code" in self.send(UPDATE_BOARD, slug=board, **{name: iso(moment)})
+            return None if refused else moment
+
+        moment = await until(next_moment, f"{name} is changed")
+        await until(lambda: utc_now() > moment, "the moment is past")
 
     async def sign_in(self, page: BrowserPage, *, member: str = "", token: str | None = None) -> None:
         """On a page that is shown already, as after a sign-in in the window."""
@@ -197,7 +227,7 @@ class Visited:
 def visited_demo(data: str, **settings: str) -> Iterator[Visited]:
     """A service with a folder of demo data and these settings, and a site whose pages may use it."""
     with running_site() as site:
-        variables = {"RINGSIDE_DATA": data, "RINGSIDE_CORS_ORIGINS": site.address, **settings}
+        variables = {"RINGSIDE_DATA": data, "RINGSIDE_CORS_ORIGINS": site.address, **PATIENT, **settings}
         with running_service(variables, ["--demo"]) as service:
             site.api = service.url
             yield Visited(service, site)
@@ -205,7 +235,7 @@ def visited_demo(data: str, **settings: str) -> Iterator[Visited]:
 
 def _emails_to(visited: Visited, address: str) -> list[str]:
     """The texts that the demo shows of what was sent to an address."""
-    emails = httpx.get(f"{visited.service.url}/sign-in/emails", timeout=120).json()
+    emails = httpx.get(f"{visited.service.url}/sign-in/emails", timeout=LONGEST).json()
     return [email["text"] for email in emails if email["to"] == address]
 
 

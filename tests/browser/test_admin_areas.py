@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.admin import AREAS, assert_clean, opened
+from tests.browser.pages import PATIENT
 from tests.browser.sites import Site, Visited
 from tests.service import running_service
 
@@ -40,12 +41,12 @@ async def test_each_area_is_accessible_with_what_it_leads_to(
 
 async def test_lists_without_entries_say_so(browser: Browser, tmp_path: Path) -> None:
     """On the first day, and where no journal is kept."""
-    with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_JOURNAL_DAYS": "0"}) as service:
+    with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_JOURNAL_DAYS": "0", **PATIENT}) as service:
         page = await opened(Visited(service, Site()), browser, "admin", "#/journal")
         for area in ("journal", "comments/held", "comments/latest", "service"):
             await page.page.evaluate(f"location.hash = '#/{area}'")
             main = page.page.locator("ringside-admin main")
-            await expect(main.get_by_text("There is nothing here.")).to_be_visible(timeout=10_000)
+            await expect(main.get_by_text("There is nothing here.")).to_be_visible()
         await page.page.evaluate("location.hash = '#/imports'")
         await page.page.get_by_label("What").select_option("words")
         await expect(page.page.get_by_text("There is no public list yet: make one under “Words”.")).to_be_visible()

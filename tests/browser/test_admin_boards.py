@@ -15,7 +15,7 @@ from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
 from server.engine import run_engine_async
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
-from tests.browser.pages import answered_last, held_back
+from tests.browser.pages import PATIENT, answered_last, held_back
 from tests.browser.sites import Site, Visited
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, mutation
 from tests.service import running_service
@@ -412,7 +412,7 @@ async def test_all_suspects_can_be_reached_and_voided_at_once(browser: Browser, 
     What was voided at once is restored at once.
     """
     await write_suspects(tmp_path, "crowded", 101)
-    with running_service({"RINGSIDE_DATA": str(tmp_path)}) as service:
+    with running_service({"RINGSIDE_DATA": str(tmp_path), **PATIENT}) as service:
         visited = Visited(service, Site())
         await board(visited, "crowded")
         page = await opened(visited, browser, "editor", "#/boards")

@@ -159,7 +159,7 @@ async def test_a_file_that_was_mended_is_read_again(visited: Visited, browser: B
         found = await devtools.send("Runtime.evaluate", {"expression": first})
         chosen = {"files": [str(names)], "objectId": found["result"]["objectId"]}  # as the browser's own dialog does
         await devtools.send("DOM.setFileInputFiles", chosen)
-        await expect(page.page.get_by_label("Paste a list, or a table")).to_have_value(text, timeout=20_000)
+        await expect(page.page.get_by_label("Paste a list, or a table")).to_have_value(text)
 
 
 async def test_what_is_too_much_for_one_request_is_said_once(visited: Visited, browser: Browser) -> None:
@@ -215,7 +215,7 @@ async def test_a_list_of_many_members_is_shown_a_page_at_a_time(visited: Visited
     await expect(members).to_have_count(100)
     await page.page.get_by_label("Name, id or address").press("Enter")
     await expect(page.page.get_by_role("status")).to_have_text("100+ members")
-    await page.page.get_by_role("button", name="More").click(timeout=10_000)
+    await page.page.get_by_role("button", name="More").click()
     await expect(page.page.locator("#member-100")).to_be_focused()
     await assert_clean(page)
     last = await members.last.inner_text()
@@ -243,7 +243,7 @@ async def test_a_member_is_exported_and_erased(
     await keys.press("Enter")
     await expect(page.page.get_by_role("status")).to_contain_text("was erased")
     printed(capsys, "A member exported and erased", keys)
-    await expect(page.page.get_by_role("heading", name=name)).to_have_count(0, timeout=10_000)
+    await expect(page.page.get_by_role("heading", name=name)).to_have_count(0)
     await expect(page.page.get_by_role("searchbox")).to_be_focused()
     comments = ask(visited, '{ comments(product: "raided", first: 20) { nodes { author { name } } } }')["comments"]
     assert name not in {comment["author"]["name"] for comment in comments["nodes"]}

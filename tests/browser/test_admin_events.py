@@ -397,7 +397,7 @@ async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visite
     await page.page.get_by_role("button", name="Save").click()
     await expect(page.page.get_by_text("Somebody else wrote: Their night")).to_be_visible()
     theirs = re.compile("Somebody else wrote: Their night")
-    await expect(page.page.locator("#event-name")).to_have_accessible_description(theirs, timeout=10_000)
+    await expect(page.page.locator("#event-name")).to_have_accessible_description(theirs)
     await expect(page.page.locator("#event-name")).to_have_value("My night")
 
 

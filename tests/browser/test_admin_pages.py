@@ -15,7 +15,7 @@ from tests.browser.pages import VIEWPORT, BrowserPage, ExplorerPage, held_back, 
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
 from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -714,11 +714,13 @@ async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
 
 
 async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> None:
-    answer = httpx.get(f"{visited.service.url}/admin", timeout=60)
+    answer = httpx.get(f"{visited.service.url}/admin", timeout=LONGEST)
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     script = answer.text.split('src="')[1].split('"')[0]
-    with httpx.stream("GET", f"{visited.service.url}{script}", headers={"accept-encoding": "gzip"}) as loaded:
+    with httpx.stream(
+        "GET", f"{visited.service.url}{script}", headers={"accept-encoding": "gzip"}, timeout=LONGEST
+    ) as loaded:
         assert sum(map(len, loaded.iter_raw())) < 150_000
 
 
@@ -815,7 +817,7 @@ async def end_everywhere(visited: Visited, context: BrowserContext) -> None:
     cookies = {each["name"]: each["value"] for each in await context.cookies()}
     out = {"query": "mutation { signOut(input: { everywhere: true }) { __typename } }"}
     url = visited.service.url
-    ended = httpx.post(f"{url}/graphql", json=out, cookies=cookies, headers={"origin": url}, timeout=60)
+    ended = httpx.post(f"{url}/graphql", json=out, cookies=cookies, headers={"origin": url}, timeout=LONGEST)
     assert ended.json()["data"]["signOut"]["__typename"] == "SignedOut"
 
 
@@ -834,7 +836,7 @@ async def test_a_refusal_stands_at_its_field_until_it_is_changed(visited: Visite
     await assert_clean(page)
     await page.page.get_by_role("link", name="Rules").click()
     await expect(page.page.get_by_role("heading", name="Rules")).to_be_visible()
-    await expect(page.page.get_by_role("status")).to_have_text("", timeout=10_000)  # it is not about the rules
+    await expect(page.page.get_by_role("status")).to_have_text("")  # it is not about the rules
     await page.page.go_back()
     await expect(page.page.locator("#suspend-reason-refused")).to_be_visible()
     await reason.fill("Long.")

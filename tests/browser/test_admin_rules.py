@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -24,6 +25,7 @@ async def test_rules_are_tried_on_the_latest_comments_and_then_saved(
     visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By keyboard alone. One without a condition is refused at its field; what is held afterwards names the rule."""
+    save_rules(visited)
     say(visited, "Resale tickets here.")
     page = await opened(visited, browser, "admin", "#/rules")
     keys = Keys(page)
@@ -146,7 +148,7 @@ async def test_rules_of_somebody_else_are_shown_before_they_are_replaced(
     mine = page.page.locator("fieldset").last
     await mine.locator("[name=name]").fill("Mine")
     await mine.locator("[name=links]").fill("2")
-    save_theirs(visited)
+    save_rules(visited, {"name": "Theirs", "links": 5})
     await page.page.locator("button[type=submit]").click()
     theirs = page.page.get_by_role("button").filter(has_text=re.compile("Mit diesen weitermachen|المتابعة من هذه"))
     await expect(theirs).to_be_visible()
@@ -208,7 +210,7 @@ async def test_a_webhook_is_added_told_again_and_removed(
     await keys.press("Enter")
     await expect(page.page.get_by_role("status")).to_contain_text("is told nothing any more")
     printed(capsys, "A webhook added, told again and removed", keys)
-    await expect(page.page.get_by_role("heading", name="Webhooks")).to_be_focused(timeout=10_000)
+    await expect(page.page.get_by_role("heading", name="Webhooks")).to_be_focused()
     await expect(page.page.get_by_role("button", name="hooks.example.com")).to_have_count(0)
 
 
@@ -258,11 +260,11 @@ async def test_messages_are_listed_under_their_own_webhook_only(visited: Visited
     await expect(messages).to_have_count(0)
 
 
-def save_theirs(visited: Visited) -> None:
+def save_rules(visited: Visited, *rules: dict[str, Any]) -> None:
+    """As another administrator: these are all that there are."""
     with visited.client("boss", "admin") as client:
         found = client.post("/graphql", json={"query": "{ holdRules { revision } }"}).json()["data"]["holdRules"]
-    rules = [{"name": "Theirs", "links": 5}]
-    visited.edit(SET_RULES, by="boss", role="admin", rules=rules, revision=found["revision"])
+    visited.edit(SET_RULES, by="boss", role="admin", rules=[*rules], revision=found["revision"])
 
 
 def say(visited: Visited, body: str) -> None:

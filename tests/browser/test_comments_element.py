@@ -25,7 +25,7 @@ from tests.queries import (
     SUSPEND,
     mutation,
 )
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -111,7 +111,7 @@ async def test_its_scripts_stay_small(visited: Visited, browser: Browser) -> Non
         await button(page, "Write a comment").click()
         await expect(element(page).get_by_label("Your comment")).to_be_focused()
         written = {url for url in page.requests if "/elements/" in url} - read
-        async with httpx.AsyncClient(timeout=60) as client:
+        async with httpx.AsyncClient(timeout=LONGEST) as client:
             size = {url: len(gzip.compress((await client.get(url)).content, 9)) for url in read | written}
     assert len(read) == 2
     assert sum(size[url] for url in read) <= 10_000
@@ -381,7 +381,7 @@ async def test_who_writes_another_text_while_a_comment_is_sent_stays_in_it(visit
             await reply.press("n")
         await expect(element(page).locator("article")).to_have_count(6)
         await page.page.keyboard.type("o")
-        await expect(reply).to_have_value("Yes and no", timeout=20_000)
+        await expect(reply).to_have_value("Yes and no")
 
 
 async def test_the_overview_counts_what_is_posted_changed_and_deleted(visited: Visited, browser: Browser) -> None:
@@ -746,7 +746,7 @@ async def test_a_change_and_the_site_s_answer_outlive_a_page_that_is_left_to_sig
         await expect(element(page).locator("form")).to_have_count(1)
         await button(page, "Cancel").click()
         await visited.sign_in(page, token=member["token"])
-        await expect(answer).to_have_value("Thank you", timeout=20_000)
+        await expect(answer).to_have_value("Thank you")
         await expect(edited).to_have_value("Fine, but late")
         await button(page, "Cancel").first.click()
         await button(page, "Edit: the comment").click()

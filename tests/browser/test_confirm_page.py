@@ -1,6 +1,5 @@
 """The page that the link in an email opens, in a real browser, on a service with a mail server."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,10 +7,11 @@ import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
+from tests.browser.pages import PATIENT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.confirmations import REQUEST_SUBSCRIPTION, link_in
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.service import Service, running_service
+from tests.waiting import LONGEST, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 LISTS = "{ wordLists(first: 100) { nodes { id name } } }"
@@ -28,7 +28,7 @@ def mailing_service(
 ) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("mailing")
     with mail_server_beside(mailbox, folder) as url:
-        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_SMTP_URL": url}
+        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_SMTP_URL": url, **PATIENT}
         with running_service(variables, ["--demo"]) as service:
             yield service
 
@@ -37,13 +37,11 @@ async def test_the_button_of_the_link_s_page_confirms(
     browser: Browser, mailing_service: Service, mailbox: Mailbox, screenshots: Path | None
 ) -> None:
     """Its policy allows the button and blocks nothing that the page needs; pressed again, it says that it was used."""
-    async with httpx.AsyncClient(base_url=mailing_service.url, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=mailing_service.url, timeout=LONGEST) as http:
         lists = (await http.post("/graphql", json={"query": LISTS})).json()["data"]["wordLists"]["nodes"]
         given = {"email": "ada@example.org", "list": lists[0]["id"]}
         await http.post("/graphql", json={"query": REQUEST_SUBSCRIPTION, "variables": {"input": given}})
-    async with asyncio.timeout(120):
-        while not mailbox.emails:  # it is sent after the answer
-            await asyncio.sleep(0.01)
+    await until(lambda: mailbox.emails, "the email is there, which is sent after the answer")
     [(_, email)] = mailbox.emails
     context = await new_context(browser, viewport=VIEWPORT, color_scheme="light", locale="en-GB")
     page = BrowserPage(await context.new_page(), mailing_service.url)

@@ -17,7 +17,7 @@ from playwright.async_api import Browser, Route, WebSocket, WebSocketRoute, expe
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.admin import opened
-from tests.browser.pages import RECORD_SHIFTS, VIEWPORT, BrowserPage, answered_last, held_back, new_context
+from tests.browser.pages import PATIENT, RECORD_SHIFTS, VIEWPORT, BrowserPage, answered_last, held_back, new_context
 from tests.browser.sites import END_SESSION, Site, Visited, running_site, visited_demo
 from tests.leagues import CREATE_LEAGUE
 from tests.mail_server import Mailbox, mail_server_beside
@@ -35,13 +35,12 @@ from tests.queries import (
     SCORE_EVENT,
     SUBMIT_PREDICTION,
     SUSPEND,
-    UPDATE_BOARD,
     UPDATE_EVENT,
     UPDATE_MATCH,
     mutation,
 )
 from tests.service import running_service
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -91,6 +90,7 @@ class Restartable(Visited):
             found.bind(("127.0.0.1", 0))
             self._port = str(found.getsockname()[1])
         self._variables = {
+            **PATIENT,
             "RINGSIDE_DATA": data,
             "RINGSIDE_CORS_ORIGINS": site.address,
             "RINGSIDE_GUESTS": "comments,predictions,quizzes",
@@ -119,7 +119,7 @@ class Restartable(Visited):
     @contextmanager
     def new_session(self) -> Iterator[httpx.Client]:
         """A guest's session on the site, used outside of any browser."""
-        with httpx.Client(base_url=self.service.url, headers={"origin": self.site.address}, timeout=60) as client:
+        with httpx.Client(base_url=self.service.url, headers={"origin": self.site.address}, timeout=LONGEST) as client:
             token = client.post("/graphql", json={"query": GUEST}).json()["data"]["signInAsGuest"]["token"]
             client.headers["authorization"] = f"Bearer {token}"
             yield client
@@ -248,7 +248,7 @@ async def test_a_board_that_was_drawn_from_too_often_draws_again_by_itself(
             visit = await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token")
             headers = {"origin": visited.site.address, "authorization": f"Visitor {visit}"}
             for _ in range(6):  # one more than there is room for
-                httpx.post(f"{visited.service.url}/graphql", json={"query": DRAW}, headers=headers, timeout=60)
+                httpx.post(f"{visited.service.url}/graphql", json={"query": DRAW}, headers=headers, timeout=LONGEST)
             await ready.first.click()
             await expect(board.get_by_text("Pairs seen: 1 of 276")).to_be_visible()
             await expect(ready).to_have_count(2)
@@ -266,9 +266,11 @@ async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
     async with visited.page(browser, "<main></main>") as page:
         page.page.on("websocket", note)
         await page.page.evaluate(LISTEN, f"{visited.service.url}/elements.js")
-        await page.page.wait_for_function("heard.size === 32")
-        assert await page.page.evaluate("live.filter(Boolean).length") == 32
-        assert [socket.is_closed() for socket in sockets] == [False]
+        await page.page.wait_for_function("heard.size === 32 && live.filter(Boolean).length === 32")
+        number = len(sockets)  # more than one if the service was too slow for the first
+        await page.page.wait_for_timeout(3000)
+        assert len(sockets) == number
+        assert not sockets[-1].is_closed()
 
 
 async def test_a_page_finds_out_how_many_streams_a_socket_takes_of_a_service_that_takes_fewer(
@@ -284,8 +286,10 @@ async def test_a_page_finds_out_how_many_streams_a_socket_takes_of_a_service_tha
         async with visited.page(browser, "<main></main>") as page:
             page.page.on("websocket", note)
             await page.page.evaluate(LISTEN, f"{visited.service.url}/elements.js")
-            await page.page.wait_for_function("live.filter(Boolean).length === 4", timeout=40_000)
-            assert [socket.is_closed() for socket in sockets] == [True, True, True, False]
+            await page.page.wait_for_function("live.filter(Boolean).length === 4")
+            closed = [socket.is_closed() for socket in sockets]
+            assert closed == [True] * (len(closed) - 1) + [False]
+            assert 4 <= len(closed) < 8  # more than four if the service was too slow for one
 
 
 async def test_what_is_answered_once_an_element_has_left_begins_no_stream(visited: Visited, browser: Browser) -> None:
@@ -499,11 +503,16 @@ async def test_a_card_that_has_slept_over_its_lock_is_locked(visited: Visited, b
         element = page.page.locator("ringside-event")
         await expect(element.get_by_text("Locks in")).to_be_visible()
         await page.page.clock.fast_forward(timedelta(days=400, minutes=10) // timedelta(milliseconds=1))
-        await expect(element.locator(".state")).to_have_text("Locked", timeout=20_000)
+        await expect(element.locator(".state")).to_have_text("Locked")
         await expect(element.get_by_text("Locks in")).to_be_hidden()
         await page.page.evaluate(COUNT_DATES)
-        await page.page.clock.run_for(5000)
-        assert await page.page.evaluate("written") == 0
+
+        async def rests() -> bool:
+            await page.page.evaluate("globalThis.written = 0")
+            await page.page.clock.run_for(5000)
+            return bool(await page.page.evaluate("written === 0"))
+
+        await until(rests, "nothing is drawn any more")  # the stream, which begins again, may bring the event once more
 
 
 async def test_a_guess_is_saved_before_there_are_matches(visited: Visited, browser: Browser) -> None:
@@ -516,7 +525,7 @@ async def test_a_guess_is_saved_before_there_are_matches(visited: Visited, brows
         element = page.page.locator("ringside-event")
         guess = element.get_by_label("How many minutes?")
         await guess.fill("21.5")
-        await element.get_by_role("button", name="Save picks").click(timeout=20_000)
+        await element.get_by_role("button", name="Save picks").click()
         await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
         await page.page.reload()
         await expect(guess).to_have_value("21.5")
@@ -822,7 +831,7 @@ async def test_the_service_s_own_page_notices_that_its_session_has_ended(
         await pick_all(page)
         [cookie] = [each for each in await context.cookies() if "session" in each["name"]]
         headers = {"cookie": f"{cookie['name']}={cookie['value']}", "origin": url}
-        httpx.post(f"{url}/graphql", json={"query": SIGN_OUT}, headers=headers, timeout=60).raise_for_status()
+        httpx.post(f"{url}/graphql", json={"query": SIGN_OUT}, headers=headers, timeout=LONGEST).raise_for_status()
         await ends()
         await expect(event.get_by_role("button", name="Sign in")).to_be_visible()
         await expect(page.page.locator("ringside-sign-in")).to_contain_text("You are not signed in.")
@@ -911,7 +920,7 @@ async def test_an_event_without_its_data_is_asked_for_again(visited: Visited, br
         await expect(element).to_contain_text("Nobody has written yet.")
         given = {"product": "spoilt", "language": "en", "body": "Hello?"}
         visited.edit(POST_COMMENT, by="ada-abara", role="member", **given)
-        await expect(element.get_by_role("button", name="Show 1 new comment")).to_be_visible(timeout=20_000)
+        await expect(element.get_by_role("button", name="Show 1 new comment")).to_be_visible()
         assert sockets.spoilt == 1
 
 
@@ -943,7 +952,7 @@ async def test_a_guest_who_may_neither_pick_nor_take_a_quiz_is_led_to_sign_in(
 
 
 async def _led_to_sign_in(visited: Visited, browser: Browser) -> None:
-    answer = httpx.post(f"{visited.service.url}/graphql", json={"query": GUEST}, timeout=60).json()
+    answer = httpx.post(f"{visited.service.url}/graphql", json={"query": GUEST}, timeout=LONGEST).json()
     async with visited.page(browser, "<ringside-event></ringside-event><ringside-word></ringside-word>") as page:
         await visited.sign_in(page, token=answer["data"]["signInAsGuest"]["token"])
         event, word = page.page.locator("ringside-event"), page.page.locator("ringside-word")
@@ -996,9 +1005,7 @@ async def test_a_board_that_closes_while_it_is_looked_at_says_so(visited: Visite
         corner = page.page.locator("ringside-board button.corner:not([aria-disabled])").first
         await corner.click()
         await expect(page.page.locator("ringside-board .note")).to_contain_text("A vote for")
-        closes = utc_now() + timedelta(seconds=20)
-        visited.edit(UPDATE_BOARD, slug="soon-closed", closesAt=iso(closes))
-        await until(lambda: utc_now() > closes, "the board has closed")
+        await visited.change_hours("soon-closed", "closesAt")
         await corner.click()
         await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting has ended.")
         await page.page.reload()
@@ -1457,7 +1464,7 @@ async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, bro
         await expect(element.get_by_role("alert")).to_be_visible()
         assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
         await element.get_by_role("button", name="Cancel").press("Enter")
-        await expect(element.get_by_role("button", name="Join a league")).to_be_focused(timeout=10_000)
+        await expect(element.get_by_role("button", name="Join a league")).to_be_focused()
         given = {"name": "Newcomers", "season": "2026", "entry": "CODE"}
         league = visited.edit(
             mutation("createLeague", "LeagueCreated", "league { code }"), by="bo-abara", role="member", **given
@@ -1467,4 +1474,4 @@ async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, bro
         await page.page.keyboard.press("Enter")
         await expect(element.get_by_role("status")).to_have_text("You are in Newcomers.")
         await expect(element.get_by_role("heading")).to_have_text("Newcomers")
-        await expect(element.get_by_role("button", name="Join a league")).to_be_focused(timeout=10_000)
+        await expect(element.get_by_role("button", name="Join a league")).to_be_focused()

@@ -270,7 +270,7 @@ async def test_a_page_s_language_is_understood_as_programs_write_it(
         await page.page.evaluate(f"{inside}; document.body.append(document.createElement('ringside-event'))")
         for number in range(2):
             count = page.page.locator("ringside-event .count").nth(number)
-            await expect(count).to_contain_text(text, timeout=20_000)
+            await expect(count).to_contain_text(text)
         assert page.errors == []
 
 
@@ -302,13 +302,18 @@ async def test_a_clock_that_is_wrong_by_hours_changes_no_countdown(
     body = "<ringside-event></ringside-event><ringside-word></ringside-word><ringside-board></ringside-board>"
     async with visited.page(browser, body) as right:
         await shown(right, "event", "board")
-        expected = await right.page.locator("ringside-event .count").inner_text()
+
+        async def countdown(of: BrowserPage) -> str:
+            return (await of.page.locator("ringside-event .count").inner_text())[:20]
+
+        before = await countdown(right)
         when = datetime.now(UTC) + timedelta(hours=hours)
         async with visited.page(browser, "", member="bo-abara") as page:
             await page.page.clock.set_system_time(when)
             await page.page.goto(visited.site.show(body))
             await shown(page, "event", "board")
-            assert (await page.page.locator("ringside-event .count").inner_text())[:20] == expected[:20]
+            counted = await countdown(page)
+            assert counted in {before, await countdown(right)}  # an hour may have passed between two of them
             word = page.page.locator("ringside-word")
             await word.get_by_role("button", name="Take a quiz").click()
             for _ in range(5):
@@ -436,7 +441,7 @@ async def test_a_script_that_was_dropped_on_its_way_keeps_nobody_from_writing(
             await write.click()
             await expect(note).to_have_text("This page is out of date. Please load it again.")
         await write.click()
-        await expect(element.get_by_label("Your comment")).to_be_visible(timeout=20_000)
+        await expect(element.get_by_label("Your comment")).to_be_visible()
         await expect(note).to_have_text("")
         assert len(asked) == dropped + 1
 

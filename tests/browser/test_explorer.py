@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from server.execution.documents import write_manifest
-from tests.browser.pages import VIEWPORT, ExplorerPage, new_context
+from tests.browser.pages import PATIENT, VIEWPORT, ExplorerPage, new_context
 from tests.service import Service, running_service
 from tests.waiting import until
 
@@ -113,7 +113,7 @@ async def test_where_only_trusted_documents_run_the_explorer_runs_those(browser:
     """What the page asks about its session and the schema are none of them, and are refused."""
     manifest, text = tmp_path / "manifest.json", "{ boards(first: 1) { nodes { slug } } }"
     manifest.write_text(write_manifest([text]), encoding="utf-8")
-    variables = {"RINGSIDE_DATA": str(tmp_path / "data"), "RINGSIDE_TRUSTED_DOCUMENTS": str(manifest)}
+    variables = {"RINGSIDE_DATA": str(tmp_path / "data"), "RINGSIDE_TRUSTED_DOCUMENTS": str(manifest), **PATIENT}
     with running_service(variables) as service:
         context = await new_context(browser, viewport=VIEWPORT)
         explorer = ExplorerPage(await context.new_page(), service.url)

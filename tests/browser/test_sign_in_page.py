@@ -14,7 +14,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Route, expect
 
 from server.execution.documents import write_manifest
-from tests.browser.pages import VIEWPORT, ExplorerPage, new_context
+from tests.browser.pages import PATIENT, VIEWPORT, ExplorerPage, new_context
 from tests.browser.signing_in import ADA, METHODS, SITE_SECRET, World, as_guest, by_email, by_provider, site, violations
 from tests.browser.sites import ALL_BLOCKED, Visited, browser_with, running_site, sign_in_by_email
 from tests.service import running_service
@@ -135,6 +135,7 @@ async def test_people_sign_in_where_only_trusted_documents_run(
     manifest = tmp_path / "manifest.json"
     manifest.write_text(write_manifest([]), encoding="utf-8")
     variables = {
+        **PATIENT,
         "RINGSIDE_DATA": demo_data(),
         "RINGSIDE_TRUSTED_DOCUMENTS": str(manifest),
         "RINGSIDE_GUESTS": "comments",
@@ -245,7 +246,7 @@ async def test_a_guest_is_led_nowhere_where_all_are_guests(
     demo_data: Callable[[], str], context: BrowserContext
 ) -> None:
     """The page would be empty. They may sign out."""
-    with running_service({"RINGSIDE_DATA": demo_data(), "RINGSIDE_GUESTS": "comments"}, []) as service:
+    with running_service({"RINGSIDE_DATA": demo_data(), "RINGSIDE_GUESTS": "comments", **PATIENT}, []) as service:
         page = await context.new_page()
         await page.goto(f"{service.url}/sign-in?language=en")
         await page.get_by_label("Your name").fill("Ann")

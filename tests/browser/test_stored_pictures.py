@@ -1,6 +1,5 @@
 """Pictures as the API stores them, inlined into a page: whatever an editor sent, none acts, loads or restyles."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
@@ -10,9 +9,11 @@ from playwright.async_api import Browser
 
 from tests.attack.svg_vectors import VECTORS
 from tests.browser.inlined import look_at, new_page
+from tests.browser.pages import PATIENT
 from tests.pictures import MARK, SVG
 from tests.queries import ADD_CONTENDER, CREATE_BOARD
 from tests.service import Service, running_service
+from tests.waiting import LONGEST
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -20,14 +21,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def stored(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[list[str]]:
     """What `addContender` made of every vector that it accepted."""
-    with running_service({"RINGSIDE_DATA": str(tmp_path_factory.mktemp("pictures"))}) as service:
-        yield await asyncio.wait_for(_store(service), 120)
+    with running_service({"RINGSIDE_DATA": str(tmp_path_factory.mktemp("pictures")), **PATIENT}) as service:
+        yield await _store(service)
 
 
 async def _store(service: Service) -> list[str]:
     headers = {"authorization": f"Bearer {service.token('editor', '--role', 'editor')}"}
     pictures: list[str] = []
-    async with httpx.AsyncClient(base_url=service.url, headers=headers, timeout=30) as http:
+    async with httpx.AsyncClient(base_url=service.url, headers=headers, timeout=LONGEST) as http:
         board = {"slug": "hostile", "title": "Hostile"}
         await http.post("/graphql", json={"query": CREATE_BOARD, "variables": {"input": board}})
         for number, vector in enumerate(VECTORS.values()):
