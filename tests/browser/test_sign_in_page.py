@@ -230,6 +230,30 @@ async def test_a_member_goes_on_as_a_guest(world: World, context: BrowserContext
     await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
 
 
+async def test_a_member_whose_try_as_a_guest_is_refused_is_not_led_back_to_an_account_that_they_left(
+    world: World, context: BrowserContext
+) -> None:
+    """They are signed out by then. The next try makes them a guest."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "dora@example.org")
+    await page.get_by_role("button", name="Sign in as somebody else").click()
+    await expect(page.get_by_role("button", name="Back")).to_be_visible()
+
+    async def refuse(route: Route) -> None:
+        refused = {"__typename": "Refused", "code": "RATE_LIMITED"}
+        is_it = "mutation AsGuest" in str(route.request.post_data)
+        await (route.fulfill(json={"data": {"signInAsGuest": refused}}) if is_it else route.continue_())
+
+    await page.route("**/graphql", refuse)
+    await as_guest(world, page)
+    await expect(page.get_by_role("alert")).to_contain_text("Too many tries")
+    await expect(page.get_by_role("button", name="Back")).to_be_hidden()
+    await page.unroute("**/graphql")
+    await as_guest(world, page)
+    await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
+
+
 async def test_a_guest_is_not_offered_to_become_another_guest(world: World, context: BrowserContext) -> None:
     """Which would sign them out first, and nobody signs in as a guest again: what they wrote would be nobody's."""
     page = await context.new_page()

@@ -107,7 +107,11 @@ function signIn(input) {
 
 // With a proof of work, where the site asks for one. Who is signed in becomes somebody else.
 async function asGuest(input) {
-  if (signedIn) await ask(SignOut, { input: {} });
+  if (signedIn) {
+    await ask(SignOut, { input: {} });
+    tellTabs();
+    by('back').hidden = true; // should the guest be refused, there is nobody to go back to
+  }
   signedIn = null;
   try {
     return await ask(AsGuest, { input });
