@@ -177,6 +177,34 @@ async def test_the_link_signs_in_the_browser_that_opens_it_and_the_digits_do_not
     await other.close()
 
 
+@pytest.mark.parametrize("means", ["code", "link"])
+async def test_who_was_signed_in_by_a_press_whose_last_answer_was_lost_presses_again(
+    world: World, context: BrowserContext, means: str
+) -> None:
+    """A code and a link count once: the second press asks only who is signed in."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    sent, address = len(world.mailbox.emails), f"lost-{means}@example.org"
+    await page.get_by_label("Email address").fill(address)
+    await page.keyboard.press("Enter")
+    email = await world.email(address, sent)
+    press = page.get_by_role("button", name="Sign in", exact=means == "code")
+    if means == "link":
+        await page.goto(f"{world.url}/sign-in?link={link_in(email)}")
+    else:
+        await page.get_by_label("Code from the email").fill(digits_in(email))
+
+    async def lose(route: Route) -> None:
+        await (route.abort() if "query Viewer" in str(route.request.post_data) else route.continue_())
+
+    await page.route("**/graphql", lose)
+    await press.click()
+    await expect(page.get_by_text("That did not work")).to_be_visible()
+    await page.unroute("**/graphql")
+    await press.click()
+    await expect(page.get_by_role("button", name="Not now")).to_be_visible()
+
+
 async def test_who_has_to_confirm_a_sign_in_is_asked_although_there_is_a_session(
     world: World, context: BrowserContext
 ) -> None:

@@ -533,7 +533,7 @@ function listen() {
     const input = { request, code };
     working(async () => {
       if (adds) return addAddress(input);
-      await signIn(input);
+      if (request) await signIn(input); // without one, the code was accepted and only what came after it failed
       return enter();
     }, by('number'));
   });
@@ -558,13 +558,13 @@ function listen() {
   });
   by('press').addEventListener('click', () =>
     working(async () => {
-      try {
-        await signIn({ token: asked.link.token });
-        await enter();
-      } catch (error) {
+      const { token } = asked.link;
+      if (token) await signIn({ token }).catch(error => {
         showMethods();
         throw error;
-      }
+      });
+      delete asked.link.token; // it is used up, and what comes after it may fail
+      await enter();
     }));
   by('continue').addEventListener('click', () => working(handOver));
   by('provider').addEventListener('click', () => toProvider(false));
