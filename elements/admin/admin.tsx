@@ -46,7 +46,7 @@ const keyOf = ({ key, code }: KeyboardEvent) => (/^[ -~]+$/.test(key) ? key : co
 
 class Admin extends Part<AdminViewerData> {
   protected override ahead = 0; // the documents ask for no clock
-  private viewer: AdminViewerData['viewer'] | undefined;
+  protected declare viewer: AdminViewerData['viewer'] | undefined;
   private shown: Pages<Comment> | null = null;
   /** The id of the comment that the keys are about. If it is not among those that are shown, they are about none. */
   private current: string | null = null;

@@ -23,7 +23,7 @@ interface Choice {
 
 export default class EventCard extends Part<Data> {
   private event: Event | null | undefined;
-  private viewer: Data['viewer'] = null;
+  protected viewer: Data['viewer'] = null;
   private choice: Choice = { picks: {}, guess: '' };
   private declare isChanged?: boolean;
   private declare isSending?: boolean;

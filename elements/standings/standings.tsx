@@ -27,7 +27,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private total = 0;
   private more: string | null = null;
   /** Undefined until it is known. */
-  private viewer: Viewer | undefined;
+  protected declare viewer: Viewer | undefined;
   private isHidden = false;
   private code = '';
   private problem = '';

@@ -24,7 +24,7 @@ export default class WordOfTheDay extends Part<Data> {
   private words: Daily[] | null = null;
   /** The list that the reader chose, or else the first one: it stays theirs while others come and go. */
   private chosen = '';
-  private viewer: Data['viewer'] = null;
+  protected viewer: Data['viewer'] = null;
   private quiz: Quiz | null = null;
   private answers: string[] = [];
   /** Of the request that hands them in: sent again, it counts once. */

@@ -77,6 +77,10 @@ REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
 UNAVAILABLE = {"message": "Try again.", "extensions": {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}}
 SHOW = "(body) => document.querySelector('main').innerHTML = body"
 IS_SOMEBODY_ELSE = "async ([address, token]) => (await import(address)).session.member?.token === token"
+COUNT_CHANGES = """async (address) => {
+  globalThis.changes = 0;
+  (await import(address)).session.addEventListener('change', () => changes++);
+}"""
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
@@ -507,15 +511,22 @@ async def test_a_card_that_has_slept_over_its_lock_is_locked(visited: Visited, b
 
 
 async def test_a_guess_is_saved_before_there_are_matches(visited: Visited, browser: Browser) -> None:
-    """The question may be asked before the card is known."""
+    """The question may be asked before the card is known. A visitor who presses Enter is told to sign in, and stays who
+    they are: no other element of the page begins anew.
+    """
     at = iso(utc_now() + timedelta(days=400))
     question = {"question": "How many minutes?"}
     made = visited.edit(CREATE_EVENT, name="Bare", season="Bare", startsAt=at, tieBreak=question)
     event = made["event"]["id"]
-    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>') as page:
         element = page.page.locator("ringside-event")
         guess = element.get_by_label("How many minutes?")
         await guess.fill("21.5")
+        await page.page.evaluate(COUNT_CHANGES, f"{visited.service.url}/elements.js")
+        await guess.press("Enter")
+        await expect(element.locator(".note")).to_have_text("Sign in to go on. What you typed is kept.")
+        assert await page.page.evaluate("changes") == 0
+        await visited.sign_in(page, member="cy-abara")
         await element.get_by_role("button", name="Save picks").click(timeout=20_000)
         await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
         await page.page.reload()
