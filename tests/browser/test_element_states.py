@@ -81,6 +81,7 @@ COUNT_CHANGES = """async (address) => {
   globalThis.changes = 0;
   (await import(address)).session.addEventListener('change', () => changes++);
 }"""
+SIGN_OUT_HERE = "async (address) => (await import(address)).session.use(null)"
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
@@ -718,6 +719,21 @@ async def test_what_is_sent_again_is_sent_by_nobody_else(visited: Visited, brows
         await expect(sign_in).to_contain_text("Signed in as Bo Abara")
         await comments.locator("form button[type=submit]").click()
         await expect(comments.locator("article")).to_contain_text("Bo Abara")
+
+
+async def test_the_keyboard_stays_where_it_was_when_somebody_signs_in_or_out(
+    visited: Visited, browser: Browser
+) -> None:
+    """At the button that led to the sign-in, which then does what it was for."""
+    buttons = {"word": "Take a quiz", "standings": "Join a league"}
+    async with visited.page(browser, f"<ringside-word></ringside-word>{STANDINGS}") as page:
+        for element, name in buttons.items():
+            within = page.page.locator(f"ringside-{element}")
+            await within.get_by_role("button", name="Sign in").focus()
+            await visited.sign_in(page, member="cy-abara")
+            await expect(within.get_by_role("button", name=name)).to_be_focused()
+            await page.page.evaluate(SIGN_OUT_HERE, f"{visited.service.url}/elements.js")
+            await expect(within.get_by_role("button", name="Sign in")).to_be_focused()
 
 
 async def test_a_page_of_which_another_forgets_everything_is_signed_out(visited: Visited, browser: Browser) -> None:
@@ -1366,9 +1382,7 @@ async def test_who_signs_out_of_a_league_sees_the_standings_of_everybody(visited
         element = page.page.locator("ringside-standings")
         await element.get_by_label("League").select_option(label="Ringside Regulars")
         await expect(element.get_by_role("heading")).to_have_text("Ringside Regulars")
-        await page.page.evaluate(
-            "async (address) => (await import(address)).session.use(null)", f"{visited.service.url}/elements.js"
-        )
+        await page.page.evaluate(SIGN_OUT_HERE, f"{visited.service.url}/elements.js")
         await expect(element.get_by_role("heading")).to_have_text("Standings 2026")
         await expect(element.locator("tbody tr:not(.wait)")).to_have_count(10)
 
