@@ -6,7 +6,7 @@ import * as service from '../service';
 import type { Doc, Refused } from '../service';
 import { ADMIN_VIEWER, ANSWERED_COMMENT, ANSWER_FOR_SITE, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
-import { type Area, Hidden, firstClick } from './area';
+import { type Area, Hidden, copy, firstClick } from './area';
 import { Boards } from './boards';
 import { Draft } from './draft';
 import { Events } from './events';
@@ -46,7 +46,7 @@ const keyOf = ({ key, code }: KeyboardEvent) => (/^[ -~]+$/.test(key) ? key : co
 
 class Admin extends Part<AdminViewerData> {
   protected override ahead = 0; // the documents ask for no clock
-  private viewer: AdminViewerData['viewer'] | undefined;
+  protected declare viewer: AdminViewerData['viewer'] | undefined;
   private shown: Pages<Comment> | null = null;
   /** The id of the comment that the keys are about. If it is not among those that are shown, they are about none. */
   private current: string | null = null;
@@ -180,10 +180,10 @@ class Admin extends Part<AdminViewerData> {
         {text && (
           <div class="stack">
             <p class="soft">{this.t('pasteIt')} <a href="/graphql" target="_blank" rel="noreferrer">{this.t('explorer')}</a></p>
-            <pre tabindex="0" aria-label={this.t('document')}>{text}</pre>
-            <div class="row"><button type="button" onclick={() => this.copy(text)}>{this.t('copyDocument')}</button></div>
-            <pre tabindex="0" aria-label={this.t('variables')}>{variables}</pre>
-            <div class="row"><button type="button" onclick={() => this.copy(variables)}>{this.t('copyVariables')}</button></div>
+            <pre id="document" tabindex="0" aria-label={this.t('document')}>{text}</pre>
+            <div class="row"><button type="button" onclick={() => copy(this, '#document')}>{this.t('copyDocument')}</button></div>
+            <pre id="variables" tabindex="0" aria-label={this.t('variables')}>{variables}</pre>
+            <div class="row"><button type="button" onclick={() => copy(this, '#variables')}>{this.t('copyVariables')}</button></div>
           </div>
         )}
       </details>
@@ -193,11 +193,6 @@ class Admin extends Part<AdminViewerData> {
   private async showSent() {
     this.documents = (await import('documents:admin')).default;
     this.render();
-  }
-
-  private async copy(text: string) {
-    await navigator.clipboard.writeText(text);
-    this.say(this.t('copied'));
   }
 
   protected arrived({ viewer }: AdminViewerData) {

@@ -21,6 +21,17 @@ export const anew = ({ currentTarget }: any) => { currentTarget.value = ''; };
 /** Not for the second click of a double one: another button may stand there by then. */
 export const firstClick = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
 
+/** Copies what is shown there, or selects it where the page may not copy, as over plain http. */
+export async function copy(page: Page, place: string) {
+  const shown = page.find(place)!;
+  try {
+    await navigator.clipboard.writeText(shown.textContent!);
+    page.say(page.t('copied'));
+  } catch {
+    getSelection()!.selectAllChildren(shown);
+  }
+}
+
 /** A moment as it is read. */
 export const time = (page: Page, iso: string) => page.date(iso, { dateStyle: 'medium', timeStyle: 'short' });
 

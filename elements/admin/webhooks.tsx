@@ -6,7 +6,7 @@ import {
   ADD_WEBHOOK, DELIVERIES, type DeliveriesData, REDELIVER, REMOVE_WEBHOOK, ROTATE_WEBHOOK_SECRET, WEBHOOKS, type WebhooksData,
 } from '../generated/admin';
 import { ask } from '../service';
-import { type Area, Hidden, type Page, ended, moment, time } from './area';
+import { type Area, Hidden, type Page, copy, ended, moment, time } from './area';
 import { Draft } from './draft';
 import { Pages, whole } from './pages';
 
@@ -93,11 +93,6 @@ export class Webhooks implements Area {
     await this.deliveries.open();
   }
 
-  private async copy() {
-    await navigator.clipboard.writeText(this.secret!);
-    this.page.say(this.page.t('copied'));
-  }
-
   // ── views ──
 
   view() {
@@ -134,7 +129,7 @@ export class Webhooks implements Area {
           <div class="stack">
             <p>{page.t('secretOnce')}</p>
             <pre id="secret" tabindex="0" dir="ltr" aria-label={page.t('secret')}>{this.secret}</pre>
-            <div class="row"><button type="button" onclick={() => this.copy()}>{page.t('copySecret')}</button></div>
+            <div class="row"><button type="button" onclick={() => copy(page, '#secret')}>{page.t('copySecret')}</button></div>
           </div>
         )}
         <div class="row">

@@ -34,6 +34,8 @@ export abstract class Part<Data> {
   /** The language as the reader's browser prefers it: dates differ between regions. */
   private declare locale: string;
   declare isStopped?: boolean;
+  /** Who is signed in, as far as the element shows it. */
+  protected declare viewer?: object | null;
   /** By how much the server's clock is ahead of this one, in milliseconds. */
   protected declare ahead: number;
   private root = document.createElement('div');
@@ -232,8 +234,8 @@ export abstract class Part<Data> {
 
   /**
    * The only field of a mutation's answer. The input has a key, so sent again it counts once. It is not sent again once
-   * another page has signed in somebody else, in whose name it would be. Who turns out to be signed out is so here, too,
-   * unless somebody has signed in since.
+   * another page has signed in somebody else, in whose name it would be. A member who turns out to be signed out is so
+   * here, too, unless somebody has signed in since.
    */
   async mutate<T>(document: Doc<T, any>, variables: object, since = this.since): Promise<any> {
     const answer = await this.insist(() => {
@@ -241,7 +243,7 @@ export abstract class Part<Data> {
       return this.ringside.ask(document, variables);
     });
     const [payload]: any[] = Object.values(answer ?? {});
-    if (since === this.since && payload?.code === 'NOT_SIGNED_IN') this.ringside.session.use(null);
+    if (this.viewer && since === this.since && payload?.code === 'NOT_SIGNED_IN') this.ringside.session.use(null);
     return payload;
   }
 

@@ -37,7 +37,7 @@ function article(part: Comments, { author, removed, createdAt, editedAt, status,
           {editedAt && <span class="soft">{t('wasEdited')}</span>}
         </p>
       )}
-      {status !== 'PUBLISHED' && <p class="held">{t(status === 'PENDING' ? 'held' : 'rejected')} {moderationNote}</p>}
+      {status !== 'PUBLISHED' && <p class="held">{t(status === 'PENDING' ? 'held' : 'rejected')} <bdi>{moderationNote}</bdi></p>}
       {own}
       <p class="row actions">{after}</p>
     </article>

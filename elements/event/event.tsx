@@ -23,7 +23,7 @@ interface Choice {
 
 export default class EventCard extends Part<Data> {
   private event: Event | null | undefined;
-  private viewer: Data['viewer'] = null;
+  protected viewer: Data['viewer'] = null;
   private choice: Choice = { picks: {}, guess: '' };
   private declare isChanged?: boolean;
   private declare isSending?: boolean;
@@ -214,7 +214,7 @@ export default class EventCard extends Part<Data> {
         </div>
         <p class="soft">
           <time datetime={startsAt}>{this.date(startsAt, { dateStyle: 'full', timeStyle: 'short' })}</time>
-          {place && <span dir="auto"> · {place}</span>}
+          {place && [' · ', <bdi>{place}</bdi>]}
         </p>
         {this.wasOpen && <p class="count while" part="countdown">{this.t('locksIn', { time: this.duration(this.secondsTo(startsAt)) })}</p>}
         {description && <p dir="auto">{description}</p>}

@@ -9,7 +9,7 @@ import css from './sign-in.css?inline';
 import english from 'english:signIn';
 
 export default class SignIn extends Part<ViewerData> {
-  private declare viewer: ViewerData['viewer'] | undefined;
+  protected declare viewer: ViewerData['viewer'] | undefined;
   /** What is said and seen anyway. */
   private declare seen?: string;
 

@@ -27,7 +27,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private total = 0;
   private more: string | null = null;
   /** Undefined until it is known. */
-  private viewer: Viewer | undefined;
+  protected declare viewer: Viewer | undefined;
   private isHidden = false;
   private code = '';
   private problem = '';
@@ -227,7 +227,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         )}
         {this.more && <button type="button" part="button" onclick={() => this.showMore()}>{this.t('more', { n: this.total })}</button>}
         {this.note()}
-        {viewer ? this.joining() : viewer === null && rows && this.signInButton()}
+        {viewer ? this.joining() : viewer === null && rows && { ...this.signInButton(), key: 'join' }}
       </section>
     );
   }

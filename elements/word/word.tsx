@@ -24,7 +24,7 @@ export default class WordOfTheDay extends Part<Data> {
   private words: Daily[] | null = null;
   /** The list that the reader chose, or else the first one: it stays theirs while others come and go. */
   private chosen = '';
-  private viewer: Data['viewer'] = null;
+  protected viewer: Data['viewer'] = null;
   private quiz: Quiz | null = null;
   private answers: string[] = [];
   /** Of the request that hands them in: sent again, it counts once. */
@@ -257,13 +257,12 @@ export default class WordOfTheDay extends Part<Data> {
       <div class="stack">
         {this.entry(daily.word)}
         <p class="soft">{this.t('of', { list, date: this.date(daily.date, { dateStyle: 'long', timeZone: 'UTC' }) })}</p>
-        {viewer && <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p>}
         <div class="row">
           {(hasQuiz || this.said === this.t('UNAUTHENTICATED')) && (viewer && !this.needsMember ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
           {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
           {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" id="subscribe" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>
-        {hasQuiz && !viewer && <p class="soft">{this.t('quizNeeds')}</p>}
+        {viewer ? <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p> : hasQuiz && <p class="soft">{this.t('quizNeeds')}</p>}
         {daily.list.subscribableByEmail && this.isSubscribing && this.subscription()}
       </div>
     );

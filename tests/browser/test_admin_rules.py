@@ -236,6 +236,22 @@ async def test_a_secret_is_shown_with_its_own_webhook(visited: Visited, browser:
     await expect(page.page.locator("#chosen-webhook")).to_contain_text("b.example.com")
 
 
+async def test_a_press_selects_what_a_page_over_plain_http_may_not_copy(visited: Visited, browser: Browser) -> None:
+    """Such a page has no clipboard. A key copies what is selected."""
+    url = "https://plain.example.com/ringside"
+    visited.edit(ADD_WEBHOOK, by="boss", role="admin", url=url, kinds=["comment.posted"])
+    page = await opened(visited, browser, "admin", "#/webhooks")
+    await page.page.evaluate("delete Navigator.prototype.clipboard")
+    await page.page.get_by_role("button", name=url, exact=True).click()
+    await page.page.get_by_role("button", name="Give it a new secret").click()
+    await page.page.get_by_text("Show the document that was sent").click()
+    for name in ("Secret", "Document", "Variables"):
+        await page.page.get_by_role("button", name=f"Copy the {name.lower()}").click()
+        shown = await page.page.get_by_label(name, exact=True).inner_text()
+        await page.page.wait_for_function("text => String(getSelection()) === text", arg=shown)
+    assert page.errors == []
+
+
 async def test_messages_are_listed_under_their_own_webhook_only(visited: Visited, browser: Browser) -> None:
     """Although another one was chosen before, whose answer comes last, or whose messages stood there."""
     ids = []

@@ -76,6 +76,11 @@ REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
 UNAVAILABLE = {"message": "Try again.", "extensions": {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}}
 SHOW = "(body) => document.querySelector('main').innerHTML = body"
 IS_SOMEBODY_ELSE = "async ([address, token]) => (await import(address)).session.member?.token === token"
+COUNT_CHANGES = """async (address) => {
+  globalThis.changes = 0;
+  (await import(address)).session.addEventListener('change', () => changes++);
+}"""
+SIGN_OUT_HERE = "async (address) => (await import(address)).session.use(null)"
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
@@ -516,15 +521,22 @@ async def test_a_card_that_has_slept_over_its_lock_is_locked(visited: Visited, b
 
 
 async def test_a_guess_is_saved_before_there_are_matches(visited: Visited, browser: Browser) -> None:
-    """The question may be asked before the card is known."""
+    """The question may be asked before the card is known. A visitor who presses Enter is told to sign in, and stays who
+    they are: no other element of the page begins anew.
+    """
     at = iso(utc_now() + timedelta(days=400))
     question = {"question": "How many minutes?"}
     made = visited.edit(CREATE_EVENT, name="Bare", season="Bare", startsAt=at, tieBreak=question)
     event = made["event"]["id"]
-    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>') as page:
         element = page.page.locator("ringside-event")
         guess = element.get_by_label("How many minutes?")
         await guess.fill("21.5")
+        await page.page.evaluate(COUNT_CHANGES, f"{visited.service.url}/elements.js")
+        await guess.press("Enter")
+        await expect(element.locator(".note")).to_have_text("Sign in to go on. What you typed is kept.")
+        assert await page.page.evaluate("changes") == 0
+        await visited.sign_in(page, member="cy-abara")
         await element.get_by_role("button", name="Save picks").click()
         await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
         await page.page.reload()
@@ -716,6 +728,21 @@ async def test_what_is_sent_again_is_sent_by_nobody_else(visited: Visited, brows
         await expect(sign_in).to_contain_text("Signed in as Bo Abara")
         await comments.locator("form button[type=submit]").click()
         await expect(comments.locator("article")).to_contain_text("Bo Abara")
+
+
+async def test_the_keyboard_stays_where_it_was_when_somebody_signs_in_or_out(
+    visited: Visited, browser: Browser
+) -> None:
+    """At the button that led to the sign-in, which then does what it was for."""
+    buttons = {"word": "Take a quiz", "standings": "Join a league"}
+    async with visited.page(browser, f"<ringside-word></ringside-word>{STANDINGS}") as page:
+        for element, name in buttons.items():
+            within = page.page.locator(f"ringside-{element}")
+            await within.get_by_role("button", name="Sign in").focus()
+            await visited.sign_in(page, member="cy-abara")
+            await expect(within.get_by_role("button", name=name)).to_be_focused()
+            await page.page.evaluate(SIGN_OUT_HERE, f"{visited.service.url}/elements.js")
+            await expect(within.get_by_role("button", name="Sign in")).to_be_focused()
 
 
 async def test_a_page_of_which_another_forgets_everything_is_signed_out(visited: Visited, browser: Browser) -> None:
@@ -1064,13 +1091,13 @@ async def test_a_quiz_counts_down_and_its_words_come_back_for_review(visited: Vi
 async def test_a_quiz_asks_no_more_than_its_list_has(visited: Visited, browser: Browser) -> None:
     """And is not offered for a list that has fewer words than the shortest quiz."""
     body, terms = "", [{"term": f"one {letter}", "definition": f"meaning {letter}"} for letter in "abcd"]
-    for count in (4, 2):
-        words = visited.edit(CREATE_LIST, name=f"A list of {count}", public=True, level=1)["list"]["id"]
+    for count in (4, 2):  # by its name no other list's place at the top is taken
+        words = visited.edit(CREATE_LIST, name=f"Your {count} words", public=True, level=1)["list"]["id"]
         visited.edit(ADD_WORDS, list=words, words=terms[:count])
         body += f'<ringside-word list="{words}"></ringside-word>'
     async with visited.page(browser, body, member="ed-abara") as page:
         four, two = (page.page.locator("ringside-word").nth(number) for number in range(2))
-        await expect(two).to_contain_text("A list of 2")
+        await expect(two).to_contain_text("Your 2 words")
         await expect(two.get_by_role("button", name="Take a quiz")).to_have_count(0)
         await four.get_by_role("button", name="Take a quiz").click()
         await expect(four.get_by_text("Question 1 of 4")).to_be_visible()
@@ -1362,9 +1389,7 @@ async def test_who_signs_out_of_a_league_sees_the_standings_of_everybody(visited
         element = page.page.locator("ringside-standings")
         await element.get_by_label("League").select_option(label="Ringside Regulars")
         await expect(element.get_by_role("heading")).to_have_text("Ringside Regulars")
-        await page.page.evaluate(
-            "async (address) => (await import(address)).session.use(null)", f"{visited.service.url}/elements.js"
-        )
+        await page.page.evaluate(SIGN_OUT_HERE, f"{visited.service.url}/elements.js")
         await expect(element.get_by_role("heading")).to_have_text("Standings 2026")
         await expect(element.locator("tbody tr:not(.wait)")).to_have_count(10)
 

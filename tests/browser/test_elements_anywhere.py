@@ -16,7 +16,15 @@ from resolvers.requests.context import utc_now
 from tests.browser.pages import RECORD_SHIFTS, BrowserPage
 from tests.browser.sites import Visited
 from tests.command import ROOT
-from tests.queries import ADD_CONTENDER, ADD_WORDS, CREATE_BOARD, CREATE_EVENT, CREATE_LIST, POST_COMMENT
+from tests.queries import (
+    ADD_CONTENDER,
+    ADD_WORDS,
+    CREATE_BOARD,
+    CREATE_EVENT,
+    CREATE_LIST,
+    MODERATE_COMMENT,
+    POST_COMMENT,
+)
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -242,19 +250,30 @@ IN_ORDER = """(paragraph, [first, then]) => {
 async def test_texts_of_both_directions_stand_in_the_order_in_which_they_are_read(
     visited: Visited, browser: Browser, language: str, name: str, end_of_name: str, direction: str
 ) -> None:
-    """Each paragraph of a comment by itself, as it was typed; and the date behind a list's name."""
+    """Each paragraph of a comment by itself, as it was typed, and its moderator's note; the date behind a list's name,
+    and the place behind an event's date.
+    """
     body = "Hello there, all!\nمرحبا يا عالم!"
-    visited.edit(POST_COMMENT, by="ada-abara", role="member", product=f"both-{language}", language="en", body=body)
+    said = {"product": f"both-{language}", "language": "en", "body": body}
+    comment = visited.edit(POST_COMMENT, by="ada-abara", role="member", **said)["comment"]["id"]
+    reply = visited.edit(POST_COMMENT, by="ada-abara", role="member", **said, inReplyTo=comment)["comment"]["id"]
+    rejected = {"comment": reply, "status": "REJECTED", "note": f"{name}!"}
+    visited.edit(MODERATE_COMMENT, by="mo", role="moderator", **rejected)
+    at = iso(utc_now() + timedelta(days=400))
+    event = visited.edit(CREATE_EVENT, name=name, season="Both", startsAt=at, place=name)["event"]["id"]
     words = visited.edit(CREATE_LIST, name=name, public=True)["list"]["id"]
     visited.edit(ADD_WORDS, list=words, words=[{"term": "word", "definition": "meaning"}])
     comments = f'<ringside-comments product="both-{language}"></ringside-comments>'
-    word = f'<ringside-word list="{words}"></ringside-word>'
+    word = f'<ringside-word list="{words}"></ringside-word><ringside-event event="{event}"></ringside-event>'
     locale = {"en": "en-GB", "ar": "ar-AE"}[language]
-    async with visited.page(browser, comments + word, language=language, locale=locale) as page:
-        comment, of = page.page.locator("ringside-comments .body"), page.page.locator("ringside-word .soft").first
+    async with visited.page(browser, comments + word, language=language, locale=locale, member="ada-abara") as page:
+        comment, of = page.page.locator("ringside-comments .body").first, page.page.locator("ringside-word .soft").first
         assert await comment.evaluate(IN_ORDER, ["l!", "!"]) == "ltr"
         assert await comment.evaluate(IN_ORDER, ["م!", "!$"]) == "rtl"
         assert await of.evaluate(IN_ORDER, [end_of_name, r"\d\d? \S+ \d{4}"]) == direction
+        place, note = page.page.locator("ringside-event .soft").first, page.page.locator("ringside-comments .held")
+        assert await place.evaluate(IN_ORDER, ["·", name[0]]) == direction
+        assert await note.evaluate(IN_ORDER, [name[0], "!"]) != direction
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,34 @@ async def test_the_link_signs_in_the_browser_that_opens_it_and_the_digits_do_not
     await other.close()
 
 
+@pytest.mark.parametrize("means", ["code", "link"])
+async def test_who_was_signed_in_by_a_press_whose_last_answer_was_lost_presses_again(
+    world: World, context: BrowserContext, means: str
+) -> None:
+    """A code and a link count once: the second press asks only who is signed in."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    sent, address = len(world.mailbox.emails), f"lost-{means}@example.org"
+    await page.get_by_label("Email address").fill(address)
+    await page.keyboard.press("Enter")
+    email = await world.email(address, sent)
+    press = page.get_by_role("button", name="Sign in", exact=means == "code")
+    if means == "link":
+        await page.goto(f"{world.url}/sign-in?link={link_in(email)}")
+    else:
+        await page.get_by_label("Code from the email").fill(digits_in(email))
+
+    async def lose(route: Route) -> None:
+        await (route.abort() if "query Viewer" in str(route.request.post_data) else route.continue_())
+
+    await page.route("**/graphql", lose)
+    await press.click()
+    await expect(page.get_by_text("That did not work")).to_be_visible()
+    await page.unroute("**/graphql")
+    await press.click()
+    await expect(page.get_by_role("button", name="Not now")).to_be_visible()
+
+
 async def test_who_has_to_confirm_a_sign_in_is_asked_although_there_is_a_session(
     world: World, context: BrowserContext
 ) -> None:
@@ -227,6 +255,30 @@ async def test_a_member_goes_on_as_a_guest(world: World, context: BrowserContext
     await page.goto(f"{world.url}/sign-in?language=en")
     await by_email(world, page, "carl@example.org")
     await page.get_by_role("button", name="Sign in as somebody else").click()
+    await as_guest(world, page)
+    await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
+
+
+async def test_a_member_whose_try_as_a_guest_is_refused_is_not_led_back_to_an_account_that_they_left(
+    world: World, context: BrowserContext
+) -> None:
+    """They are signed out by then. The next try makes them a guest."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "dora@example.org")
+    await page.get_by_role("button", name="Sign in as somebody else").click()
+    await expect(page.get_by_role("button", name="Back")).to_be_visible()
+
+    async def refuse(route: Route) -> None:
+        refused = {"__typename": "Refused", "code": "RATE_LIMITED"}
+        is_it = "mutation AsGuest" in str(route.request.post_data)
+        await (route.fulfill(json={"data": {"signInAsGuest": refused}}) if is_it else route.continue_())
+
+    await page.route("**/graphql", refuse)
+    await as_guest(world, page)
+    await expect(page.get_by_role("alert")).to_contain_text("Too many tries")
+    await expect(page.get_by_role("button", name="Back")).to_be_hidden()
+    await page.unroute("**/graphql")
     await as_guest(world, page)
     await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
 

@@ -107,7 +107,11 @@ function signIn(input) {
 
 // With a proof of work, where the site asks for one. Who is signed in becomes somebody else.
 async function asGuest(input) {
-  if (signedIn) await ask(SignOut, { input: {} });
+  if (signedIn) {
+    await ask(SignOut, { input: {} });
+    tellTabs();
+    by('back').hidden = true; // should the guest be refused, there is nobody to go back to
+  }
   signedIn = null;
   try {
     return await ask(AsGuest, { input });
@@ -529,7 +533,7 @@ function listen() {
     const input = { request, code };
     working(async () => {
       if (adds) return addAddress(input);
-      await signIn(input);
+      if (request) await signIn(input); // without one, the code was accepted and only what came after it failed
       return enter();
     }, by('number'));
   });
@@ -554,13 +558,13 @@ function listen() {
   });
   by('press').addEventListener('click', () =>
     working(async () => {
-      try {
-        await signIn({ token: asked.link.token });
-        await enter();
-      } catch (error) {
+      const { token } = asked.link;
+      if (token) await signIn({ token }).catch(error => {
         showMethods();
         throw error;
-      }
+      });
+      delete asked.link.token; // it is used up, and what comes after it may fail
+      await enter();
     }));
   by('continue').addEventListener('click', () => working(handOver));
   by('provider').addEventListener('click', () => toProvider(false));
