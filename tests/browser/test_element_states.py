@@ -1091,7 +1091,7 @@ async def test_a_quiz_counts_down_and_its_words_come_back_for_review(visited: Vi
 async def test_a_quiz_asks_no_more_than_its_list_has(visited: Visited, browser: Browser) -> None:
     """And is not offered for a list that has fewer words than the shortest quiz."""
     body, terms = "", [{"term": f"one {letter}", "definition": f"meaning {letter}"} for letter in "abcd"]
-    for count in (4, 2):  # by its name no other list's place at the top is taken
+    for count in (4, 2):  # named so that it comes after the lists of other tests
         words = visited.edit(CREATE_LIST, name=f"Your {count} words", public=True, level=1)["list"]["id"]
         visited.edit(ADD_WORDS, list=words, words=terms[:count])
         body += f'<ringside-word list="{words}"></ringside-word>'
