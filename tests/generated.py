@@ -78,8 +78,8 @@ ADVICE: Final = {
     "pictures are refused unless `RINGSIDE_IMAGE_HOSTS` lists their hosts.",
     "NOT_FOUND": "Drop the id from your cache, and show that it is gone.",
     "NOT_SIGNED_IN": "Let the member sign in, then send the same again with the token: `Authorization: Bearer …`. A "
-    "visitor whose walk a member goes on with gets this too; and who signed in longer ago than erasing, roles, API "
-    "keys and webhooks allow: `/sign-in?again=1&returnTo=…` leads back.",
+    "visitor whose walk a member goes on with gets this too. If the sign-in is too long ago, "
+    "`/sign-in?again=1&returnTo=…` asks anew and leads back.",
     "NOT_ALLOWED": "Hide the button. A suspended member gets this too, with the `path` `viewer`, `suspension` and "
     "with `retryAfterSeconds` if it ends; a page that starts a visit, if `RINGSIDE_CORS_ORIGINS` does not list its "
     "origin; and who signs in by a method that is off: `RINGSIDE_SMTP_URL` turns emails on, `RINGSIDE_GUESTS` guests.",

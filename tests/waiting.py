@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from datastore.dynamo import DeadlineExceeded, DynamoError, deadline
+from datastore.dynamo import DeadlineExceeded, deadline
 from tests.lagging.engine import CATCH_UP
 
 LONGEST = 300.0
@@ -34,20 +34,20 @@ async def _answer(holds: Callable[[], Any]) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-async def until_refused(refusal: type[DynamoError], call: Callable[[], Awaitable[object]]) -> None:
+async def until_refused(refusal: type[Exception], call: Callable[[], Awaitable[object]]) -> Any:
     """Call until its deadline ends with this refusal: on a busy machine it may end the wait for an answer instead."""
 
-    async def refused() -> bool:
+    async def refused() -> Exception | None:
         try:
             with deadline(0.3):
                 await call()
         except DeadlineExceeded:
-            return False
-        except refusal:
-            return True
+            return None
+        except refusal as it:
+            return it
         raise AssertionError(f"not refused: {refusal.__name__} was expected")
 
-    await until(refused, f"a call is refused with {refusal.__name__}")
+    return await until(refused, f"a call is refused with {refusal.__name__}")
 
 
 async def turns(number: int = 50) -> None:

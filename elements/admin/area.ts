@@ -29,6 +29,7 @@ export async function copy(page: Page, place: string) {
     page.say(page.t('copied'));
   } catch {
     getSelection()!.selectAllChildren(shown);
+    page.say(page.t('selected'));
   }
 }
 

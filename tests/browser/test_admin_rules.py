@@ -249,6 +249,7 @@ async def test_a_press_selects_what_a_page_over_plain_http_may_not_copy(visited:
         await page.page.get_by_role("button", name=f"Copy the {name.lower()}").click()
         shown = await page.page.get_by_label(name, exact=True).inner_text()
         await page.page.wait_for_function("text => String(getSelection()) === text", arg=shown)
+        await expect(page.page.get_by_role("status")).to_have_text("Selected: copy it now.")
     assert page.errors == []
 
 

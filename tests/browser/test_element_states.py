@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
@@ -264,9 +265,11 @@ async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
 ) -> None:
     """Those for which there is no room are not live. The others are, and nobody connects again and again."""
     sockets: list[WebSocket] = []
+    streams: Counter[WebSocket] = Counter()
 
     def note(socket: WebSocket) -> None:
         sockets.append(socket)
+        socket.on("framesent", lambda frame: streams.update([socket] if '"subscribe"' in str(frame) else []))
 
     async with visited.page(browser, "<main></main>") as page:
         page.page.on("websocket", note)
@@ -276,6 +279,7 @@ async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
         await page.page.wait_for_timeout(3000)
         assert len(sockets) == number
         assert not sockets[-1].is_closed()
+        assert set(streams.values()) <= {*range(1, 33)}
 
 
 async def test_a_page_finds_out_how_many_streams_a_socket_takes_of_a_service_that_takes_fewer(

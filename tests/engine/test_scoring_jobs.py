@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from datastore.changes.occurrences import OCCURRENCE, Kind
-from datastore.dynamo import Table, deadline, open_table
+from datastore.dynamo import Table, open_table
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Leases
@@ -38,7 +38,7 @@ from tests.queries import EVENT_BY_ID, UPDATE_EVENT
 from tests.queries import SCORE_EVENT as SCORE
 from tests.queries import UNSCORE_EVENT as UNSCORE
 from tests.season import EventEditor, submit
-from tests.waiting import until
+from tests.waiting import until, until_refused
 
 MEMBERS = 30
 
@@ -142,9 +142,8 @@ async def test_ranks_that_are_gone_at_each_read_are_unavailable_with_a_time_to_a
     await services.table.write(EVENT.put(scored))
     await services.table.write(standings.SEASON.put(standings.Season("2026", published=7)))
     for read in (partial(cache.season_ranks, "2026"), partial(cache.event_ranks, scored)):
-        with deadline(0.5), pytest.raises(Unavailable) as refused:
-            await read()
-        assert refused.value.retry_after == 1.0
+        refused = await until_refused(Unavailable, read)
+        assert refused.retry_after == 1.0
 
 
 async def _has_rank(client: Client, query: str) -> bool:

@@ -551,8 +551,12 @@ function listen() {
         await asGuest({ name });
         await enter();
       } catch (error) {
-        if (error.code === 'NOT_ALLOWED') await showAnew(); // another tab has signed somebody in
-        if (!signedIn) throw error.code === 'INVALID_INPUT' ? new Refused('badName') : error;
+        const isSomebody = error.code === 'NOT_ALLOWED'; // another tab, or the press before, has signed somebody in
+        if (isSomebody) {
+          await showAnew();
+          tellTabs();
+        }
+        if (!signedIn || !isSomebody) throw error.code === 'INVALID_INPUT' ? new Refused('badName') : error;
       }
     }, by('name'));
   });
@@ -564,7 +568,10 @@ function listen() {
         throw error;
       });
       delete asked.link.token; // it is used up, and what comes after it may fail
-      await enter();
+      await enter().catch(error => {
+        if (error.code === 'noCookie') showMethods();
+        throw error;
+      });
     }));
   by('continue').addEventListener('click', () => working(handOver));
   by('provider').addEventListener('click', () => toProvider(false));
