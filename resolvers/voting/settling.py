@@ -25,7 +25,6 @@ from datastore.dynamo import (
     SingleFlight,
     Stale,
     read_each,
-    remaining,
     repeated,
     shared_context,
 )
@@ -203,7 +202,7 @@ class BoardSettler:
                 raise Again(Stale())
 
         with suppress(Again):
-            await repeated(attempt, _PAUSES, remaining)
+            await repeated(attempt, _PAUSES, lambda: inf)
 
     async def _attempt(self, *, only_if_due: bool) -> bool:
         """Read the board, and settle it. Return whether all votes counted before are settled now."""

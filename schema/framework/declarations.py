@@ -450,7 +450,7 @@ def mutation(  # noqa: PLR0913 - most have defaults
     result = result or result_of(name, payload, result_description)
     make_payload = _payload_maker(payload)
     if terms.recent:
-        description += f" With a session, this asks for a sign-in of {_LATELY}."
+        description += f" With a session, this asks for a sign-in of {_LATELY}, also when it is repeated."
 
     async def resolve(info: Info, input: Any) -> Any:  # noqa: A002 - the argument's public name
         ctx: Context = info.context

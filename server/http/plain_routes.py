@@ -100,6 +100,8 @@ async def member_export(request: Request) -> Response:
         async with pipeline.plain_request(client_address(request.scope)) as ctx:
             job = await job_store.read_job(ctx.table, job_id)
             export = await export_store.read_export(ctx.table, job_id)
+            if pipeline.streams.is_full(ctx.address):  # before the file's headers are sent
+                raise Overloaded
     except (Overloaded, DynamoError):
         return _refused(503, "The service is busy. Try again in a minute.", _RETRY_SECONDS)
     if export is not None and export.expires > services.clock():
@@ -114,10 +116,11 @@ async def member_export(request: Request) -> Response:
 
 async def _content(pipeline: Pipeline, ctx: Context, export: Export) -> AsyncIterator[bytes]:
     """The pieces; after the last one the link ends. Each is read within a deadline of its own."""
-    for number in range(export.pieces):
-        with pipeline.budget(ctx):
-            piece = await export_store.read_piece(ctx.table, export, number)
-        yield piece
+    with pipeline.kept_open(pipeline.streams, ctx.address):  # a slow client holds a piece
+        for number in range(export.pieces):
+            with pipeline.budget(ctx):
+                piece = await export_store.read_piece(ctx.table, export, number)
+            yield piece
     try:
         with pipeline.budget(ctx):
             await export_store.end_link(ctx.table, export)

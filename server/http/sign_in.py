@@ -294,6 +294,8 @@ async def from_provider(request: Request) -> Response:
     flow = _open_flow(request)
     if flow is None:
         return _back(request, "", "provider")
+    if _pipeline(request).requests.is_full(client_address(request.scope)):  # before the provider's code is used up
+        raise HTTPException(503, "The service is busy. Load this page again in a moment.", {"retry-after": "1"})
     try:
         session = await _signed_in(request, flow)
     except NotSignedInThere as failed:

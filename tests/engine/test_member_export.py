@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,10 @@ async def test_a_link_is_good_once_within_an_hour(one_client: Client) -> None:
     await services.get(JobRunner).take_up()
     await ended(eve, answer["job"]["id"])
     assert (await one_client.http.head(answer["url"])).status_code == 200
+    with ExitStack() as opened:  # files under way count as streams do
+        while not (streams := one_client.served.state["pipeline"].streams).is_full("127.0.0.1"):
+            opened.enter_context(streams.held("127.0.0.1"))
+        assert (await one_client.http.get(answer["url"])).status_code == 503
     assert "Eve" in (await one_client.http.get(answer["url"])).text
     assert (await one_client.http.get(answer["url"])).status_code == 410
     assert [item async for item in services.table.scan(EXPORT, EXPORT_PIECE, consistent=True)] == []

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -218,6 +219,18 @@ async def test_who_comes_back_while_the_provider_s_keys_cannot_be_read_is_led_to
     """Which says that it did not work: a person comes back, not a program."""
     browser.provider.keys_fail = True
     assert (await browser.sign_in()).headers["location"] == "/sign-in?error=provider"
+
+
+async def test_who_comes_back_while_the_service_is_full_loads_the_page_again(browser: Browser) -> None:
+    """Neither the provider's code nor the browser's cookie is used up."""
+    address = authorized(browser.provider, await browser.begin())
+    with ExitStack() as begun:
+        while not (requests := browser.client.served.state["pipeline"].requests).is_full("127.0.0.1"):
+            begun.enter_context(requests.held("127.0.0.1"))
+        busy = await browser.come_back(address)
+    assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
+    assert (await browser.come_back(address)).status_code == 303
+    assert await browser.name() == "Ada"
 
 
 async def test_who_comes_back_while_sessions_cannot_be_read_is_led_to_the_page(browser: Browser) -> None:

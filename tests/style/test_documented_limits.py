@@ -179,7 +179,7 @@ def test_a_limit_that_the_schema_describes_is_the_code_s(place: str) -> None:
 def test_each_mutation_that_asks_for_a_recent_sign_in_says_so() -> None:
     """A program must not learn it from a refusal."""
     mutations: Any = schema._schema.mutation_type
-    said = f"asks for a sign-in of the last {RECENT // timedelta(minutes=1)} minutes."
+    said = f"asks for a sign-in of the last {RECENT // timedelta(minutes=1)} minutes"
     for name, field in mutations.fields.items():
         resolve = field.extensions["strawberry-definition"].base_resolver.wrapped_func
         terms = inspect.getclosurevars(resolve).nonlocals["terms"]
