@@ -98,10 +98,10 @@ async def member_export(request: Request) -> Response:
         return _refused(400, "This link is not complete. Copy the whole link.")
     try:
         async with pipeline.plain_request(client_address(request.scope)) as ctx:
-            job = await job_store.read_job(ctx.table, job_id)
-            export = await export_store.read_export(ctx.table, job_id)
-            if pipeline.streams.is_full(ctx.address):  # before the file's headers are sent
-                raise Overloaded
+            # The file counts as a stream. Whether there is room for it is known before its headers are sent.
+            with pipeline.kept_open(pipeline.streams, ctx.address):
+                job = await job_store.read_job(ctx.table, job_id)
+                export = await export_store.read_export(ctx.table, job_id)
     except (Overloaded, DynamoError):
         return _refused(503, "The service is busy. Try again in a minute.", _RETRY_SECONDS)
     if export is not None and export.expires > services.clock():
