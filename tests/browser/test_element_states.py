@@ -205,7 +205,6 @@ async def test_a_board_whose_stream_is_refused_says_so_and_is_live_once_there_is
             await expect(paused).to_have_count(1)
             await expect(live).to_have_count(1)
             await page.page.evaluate(REMOVE_LIVE_BOARD)
-            await expect(live).to_have_count(0)
             await page.page.clock.fast_forward("01:00")
             await expect(live).to_have_count(1)
 
