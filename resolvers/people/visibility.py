@@ -27,8 +27,8 @@ AS_STORED: Final[Mapping[str, str]] = {}
 ShownProfile = NewType("ShownProfile", Profile)
 ShownIdentity = NewType("ShownIdentity", Identity)
 
-_UNKNOWN: Final = datetime.fromtimestamp(0, UTC)
-"""When a former member joined: the same in every answer, since clients keep what has one id as one object."""
+_FORMER_MEMBER_JOINED_AT: Final = datetime.fromtimestamp(0, UTC)
+"""The same in every answer, since clients keep what has one id as one object."""
 
 
 async def load_member(ctx: Context, user: str) -> Profile:
@@ -77,7 +77,7 @@ async def authors(ctx: Context, users: Sequence[str]) -> list[ShownProfile]:
 
 def _show_author(user: str, profile: Profile | None) -> ShownProfile:
     if profile is None:
-        profile = Profile(user=user, name=FORMER_MEMBER, joined_at=_UNKNOWN)
+        profile = Profile(user=user, name=FORMER_MEMBER, joined_at=_FORMER_MEMBER_JOINED_AT)
     return ShownProfile(profile)
 
 

@@ -105,7 +105,7 @@ async def unsubscribe(
     list: ListId,  # noqa: A002 - the argument's public name
     character_set: CharacterSet = CharacterSet.SIMPLIFIED,
 ) -> Subscription:
-    """End the subscription, also to a deleted list. Whoever has one was allowed to see its list."""
+    """End the subscription, even one to a deleted list. Whoever has one was allowed to see its list."""
     member = ctx.member()
     ctx.count_change("subscriptions")
     return await subscription_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)
