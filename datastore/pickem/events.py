@@ -477,16 +477,12 @@ async def change_event(
 ) -> Event:
     """Write an event and what changes with it; EventChanged if it has changed. `clock`: only before its start.
 
-    The journal gets a change of this kind, of the event or of what it is `about`. Returns the event as it is then: if
-    it was locked, its picks are shown. `answer` does not show them yet, since a repeat may find it before the gates are
-    raised.
+    The journal gets a change of this kind, of the event or of what it is `about`. Returns the event as it is then.
     """
     when = where(version=before.version) & (ALWAYS if clock is None else starts_later(clock))
     occurrence = () if kind is None else unit.occurred(kind, name_of(about or after))
     moved = () if after.starts_at == before.starts_at else (season_entry(after),)
     await _replace(table, after, unit, answer, *writes, *moved, *occurrence, when=when)
-    if after.is_locking:
-        return await finish_lock(table, after, unit.now)
     if _allows_less(before, after):
         await raise_gates(table, after.id, after.version)
     return after
@@ -500,9 +496,17 @@ def _allows_less(before: Event, after: Event) -> bool:
     return not set(before.card) <= set(after.card)
 
 
-async def finish_lock(table: Table, event: Event, now: datetime) -> Event:
+async def lock_event(table: Table, before: Event, unit: UnitOfWork, clock: Clock) -> Event:
+    """Lock an event and show its picks. A repeat may find the answer before the gates are raised: it shows no picks."""
+    after = before.locked()
+    await change_event(table, before, after, unit, after, kind=Kind.EVENT_LOCKED)
+    return await finish_lock(table, after, clock)
+
+
+async def finish_lock(table: Table, event: Event, clock: Clock) -> Event:
     """Raise the gates of a locked event, and then show its picks. Several processes may do it."""
     await raise_gates(table, event.id, event.version)
+    now = clock()  # until here a gate may have let somebody in
     shown, unit = event.reveal(now), UnitOfWork.unkeyed(now)
     with suppress(EventChanged):  # an event changes only after another process has shown them
         await _replace(table, shown, unit, shown, when=where(version=event.version))

@@ -16,7 +16,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import structlog
 
-from datastore.changes.occurrences import Kind
 from datastore.dynamo import (
     BadKey,
     BoundedDict,
@@ -120,12 +119,11 @@ class PickemCache:
             return (await events.read_events(table, [event.id])).get(event.id)
 
         async def lock(current: Event | None) -> Event | None:
-            now, unit = self._services.clock(), self._services.unit()
-            if current is not None and current.is_due(now):
-                locked = current.locked()
-                return await events.change_event(table, current, locked, unit, locked, kind=Kind.EVENT_LOCKED)
+            clock = self._services.clock
+            if current is not None and current.is_due(clock()):
+                return await events.lock_event(table, current, self._services.unit(), clock)
             if current is not None and current.is_locking:
-                return await events.finish_lock(table, current, now)
+                return await events.finish_lock(table, current, clock)
             return current
 
         known: Event | None = event

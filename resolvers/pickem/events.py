@@ -208,8 +208,7 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
             return before
         if before.state is EventState.CANCELLED:
             raise Conflict("This event is cancelled.", path=("input", "event"))
-        after = before.locked()
-        return await event_store.change_event(ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_LOCKED)
+        return await event_store.lock_event(ctx.table, before, ctx.unit, ctx.services.clock)
 
     return await change_event(ctx, event, change)
 

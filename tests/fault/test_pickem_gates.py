@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,29 @@ async def test_what_was_decided_before_a_change_is_not_accepted_after_it(
     with pytest.raises(Stale):
         await submit_prediction(services.table, submission, services.clock, services.unit(), None)
     assert await read_prediction(services.table, before.id, "ada") is None
+
+
+async def test_what_gates_accept_while_a_lock_takes_long_is_no_breach(one_client: Client) -> None:
+    """It was decided before the lock, whose first gate is raised a minute later."""
+    editor, services = EventEditor(one_client), one_client.services
+    event, [match] = await editor.card(10)
+    before, key = await stored_event(one_client, event), parse_node_key("Match", match).partition(":")[2]
+    one_at_a_time, times = asyncio.Lock(), [services.clock()]
+    services.clock = lambda: times[-1]
+
+    async def raise_late(_: str, send: Send) -> Any:
+        async with one_at_a_time:
+            if len(times) == 1:
+                times.append(later := times[0] + timedelta(minutes=1))
+                given = Prediction(before.id, "ada", {key: 0}, later, later, before.starts_at, "token")
+                submission = Submission(given, None, before, await read_matches(services.table, before.id))
+                await submit_prediction(services.table, submission, services.clock, services.unit(), None)
+            return await send()
+
+    with intercepted(services.table, ("update_item",), raise_late):
+        await editor.lock(event)
+    assert await read_prediction(services.table, before.id, "ada") is not None
+    assert await find_suspects(services, "pickem") == []
 
 
 async def test_picks_are_hidden_until_every_gate_of_a_locked_event_refuses_more(one_client: Client) -> None:
