@@ -69,7 +69,6 @@ def _as_served() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*thresholds)
-        gc.unfreeze()
 
 
 async def _page(client: Client) -> float:

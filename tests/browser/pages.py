@@ -63,6 +63,12 @@ TOO_SMALL = """[document, ...document.querySelectorAll('*')].flatMap((one) => {
 AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 """What finds barriers in a page."""
 
+BARRIERS = """async ([rules, beside]) => {
+  const about = beside ? { exclude: [beside] } : document;
+  const { violations } = await axe.run(about, { rules, resultTypes: ["violations"] });
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0].target}`);
+}"""
+
 LONGEST_WAIT = LONGEST * 1000
 """Milliseconds: enough for a busy machine on which a browser starts for the first time."""
 
@@ -73,10 +79,12 @@ PATIENT: Mapping[str, str] = {"RINGSIDE_REQUEST_TIMEOUT": "60"}
 async def new_context(browser: Browser, **options: Any) -> BrowserContext:
     """Return a context of its own, without cookies and history, whose pages wait long enough for a busy machine.
 
-    Its user wants no motion, so that no colour is half way to another when a page is looked at.
+    Its user wants no motion, so that no colour is half way to another when a page is looked at. A route is there from
+    the start: what a page asks for in the moment in which its first comes, or its last goes, may pass by unseen.
     """
     context = await browser.new_context(reduced_motion="reduce", **options)
     context.set_default_timeout(LONGEST_WAIT)
+    await context.route("https://nobody.invalid/", lambda route: route.abort())
     return context
 
 
@@ -108,9 +116,8 @@ class BrowserPage:
         if await self.page.evaluate("typeof axe") == "undefined":
             await self.page.evaluate(AXE.read_text(encoding="utf-8"))
         rules = {name: {"enabled": False} for name in without}
-        run = "([rules, beside]) => axe.run(beside ? { exclude: [beside] } : document, { rules })"
-        found = await self.page.evaluate(run, [rules, beside])
-        return [f"{one['id']}: {one['nodes'][0]['target']}" for one in found["violations"]]
+        found: list[str] = await self.page.evaluate(BARRIERS, [rules, beside])
+        return found
 
     async def too_small(self) -> list[str]:
         """What is too small for a finger."""
