@@ -187,8 +187,9 @@ def _session(allowed: Sequence[str], *, secure: bool) -> aiohttp.ClientSession:
         made.setblocking(False)
         return made
 
-    # Without a limit, since who sends has one for each webhook: a receiver that hangs holds up no other.
-    connector = aiohttp.TCPConnector(limit=0, use_dns_cache=False, socket_factory=checked_socket)
+    # Without a limit, since who sends has one for each webhook: a receiver that hangs holds up no other. A name is
+    # looked up once at a time, for ten seconds: a process has four threads for all lookups, those of the table too.
+    connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=10, socket_factory=checked_socket)
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),

@@ -53,6 +53,7 @@ def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ())
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+                raise
         reader.join(5)
         if process.stdout is not None:
             process.stdout.close()

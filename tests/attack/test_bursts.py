@@ -199,7 +199,13 @@ async def test_a_flood_of_pings_lets_others_go_between(
     """
     turns: RequestTurns = served.server.lifespan.state["pipeline"].request_turns
     served.server.config.ws_ping_interval = None  # these sockets answer none, for which they would be closed after 40 s
-    received = 0
+    received = iterations = 0
+
+    async def count_iterations() -> None:
+        nonlocal iterations
+        while True:
+            iterations += 1
+            await asyncio.sleep(0)
 
     async def count_bytes(reader: asyncio.StreamReader) -> None:
         nonlocal received
@@ -217,10 +223,12 @@ async def test_a_flood_of_pings_lets_others_go_between(
         usual, turns.longest_slice = turns.longest_slice, 0.0
         for _, writer in sockets:
             writer.write(ping * pings)
+        iterating = asyncio.create_task(count_iterations())
         other_reader, other_writer = await stack.enter_async_context(raw_http.connect(served.url))
         other_writer.write(raw_http.LIVEZ)
         assert b" 200 " in await other_reader.readline()
-        assert received < most * pong
+        iterating.cancel()
+        assert received < (most + iterations) * pong  # a busy machine takes many iterations for a connection
         turns.longest_slice = usual
         await until(lambda: received >= 8 * pings * pong, "all pings are answered")
         for task in counting:

@@ -51,7 +51,7 @@ from tests.queries import CAST_VOTE, DRAW_MATCHUP, EDIT_COMMENT, mutation
 from tests.receiver import Message, Receiver, receiving
 from tests.season import EventEditor, in_hours
 from tests.voting import add_contenders, read_keys
-from tests.waiting import LONGEST, until
+from tests.waiting import LONGEST, turns, until
 
 ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id url kinds active } secret")
 REMOVE_WEBHOOK = mutation("removeWebhook", "WebhookRemoved", "deletedId")
@@ -648,6 +648,26 @@ async def test_an_added_webhook_whose_answer_is_lost_is_added_once(one_client: C
 async def attempt_to_send(receiver: Receiver, *allowed: str) -> AsyncIterator[webhooks.Outcome]:
     async with open_sender(allowed) as sender:
         yield await sender.send(receiver.url, {"webhook-id": "1"}, b"{}")
+
+
+async def test_a_name_that_nobody_finds_is_looked_up_once_at_a_time() -> None:
+    """However many requests wait for it, or waited: a process has four threads for all its lookups."""
+    loop, asked = asyncio.get_running_loop(), list[str]()
+
+    async def hang(host: str, *_: object, **__: object) -> None:
+        asked.append(host)
+        await asyncio.Event().wait()
+
+    loop.getaddrinfo = hang  # type: ignore[assignment, method-assign]
+    async with open_sender(()) as sender, asyncio.TaskGroup() as sending:
+        for _ in range(3):
+            sends = [sending.create_task(sender.send(f"https://{host}.example.com/", {}, b"{}")) for host in "abbb"]
+            await until(lambda: len(asked) >= 2, "both are looked up")
+            await turns()
+            for send in sends:
+                send.cancel()
+            await turns()
+    assert sorted(asked) == ["a.example.com", "b.example.com"]
 
 
 @pytest.fixture
