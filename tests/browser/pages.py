@@ -80,7 +80,7 @@ async def new_context(browser: Browser, **options: Any) -> BrowserContext:
     """Return a context of its own, without cookies and history, whose pages wait long enough for a busy machine.
 
     Its user wants no motion, so that no colour is half way to another when a page is looked at. A route is there from
-    the start: what a page asks for in the moment in which its first comes, or its last goes, may pass by unseen.
+    the start: what a page asks for in the moment in which its first one comes may pass it by.
     """
     context = await browser.new_context(reduced_motion="reduce", **options)
     context.set_default_timeout(LONGEST_WAIT)
