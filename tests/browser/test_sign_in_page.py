@@ -494,6 +494,7 @@ async def test_the_explorer_is_signed_in_by_the_session_and_out_by_a_button(
     await by_email(world, explorer.page)
     await explorer.page.wait_for_url(f"{world.url}/graphql")
     await expect(explorer.page.get_by_text("Signed in as")).to_be_visible()
+    await explorer.know_language()
     await explorer.write(explorer.query, "{ viewer { email")
     await explorer.run()
     await expect(explorer.answer).to_contain_text(f'"email": "{ADA}"')
