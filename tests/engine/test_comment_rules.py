@@ -237,13 +237,14 @@ async def test_the_ranking_neither_waits_for_a_slow_product_nor_fails_with_a_bro
     """What is ranked is shown while a product cannot be settled, and while the marks cannot be read."""
     ada = one_client.member("ada")
     await post(ada, product="42")
-    settler, never = one_client.services.get(LeaderSettler), asyncio.Event()
+    settler, begun, never = one_client.services.get(LeaderSettler), asyncio.Event(), asyncio.Event()
     patience, settler.patience = settler.patience, 60.0
     assert len((await one_client.ask("{ topProducts { nodes { product } } }"))["nodes"]) == 1
     settler.patience = patience
 
     async def hanging(_: str, send: Any) -> Any:
         if "STATISTICS#41" in str(send.keywords):
+            begun.set()
             await never.wait()
         return await send()
 
@@ -258,6 +259,7 @@ async def test_the_ranking_neither_waits_for_a_slow_product_nor_fails_with_a_bro
         settler._swept_at = float("-inf")
         with intercepted(one_client.services.table, (method,), failing):
             top = await asyncio.wait_for(one_client.ask("{ topProducts { nodes { product } } }"), 120)
+            await begun.wait()
         assert top["nodes"] == [{"product": "42"}]
 
 
