@@ -415,10 +415,13 @@ def all_members(table: Table) -> AsyncIterator[Profile | Identity]:
 
 
 async def address_of_nobody(table: Table, profile: Profile, now: datetime) -> IdentityKey | None:
-    """The address of a profile that nobody signs in to, unless somebody else signs in by it."""
-    if profile.identities or profile.email is None:
+    """The address by which nobody signs in of a member who has proven it, or of a profile to which nobody does."""
+    email = profile.proven_email if profile.signs_in else profile.email
+    if email is None:
         return None
-    key = of_address(profile.email).key
+    key = of_address(email).key
+    if str(key) in profile.identities:
+        return None
     found = (await read_identities(table, [key])).get(key)
     return key if found is None or found.is_free_at(now) else None
 
