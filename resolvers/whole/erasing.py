@@ -18,7 +18,7 @@ from datastore.dynamo import optimistic
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, later_job
 from datastore.members import suspensions as suspension_store
-from datastore.people.identities import IdentityKey, address_of_nobody, erase_profile
+from datastore.people.identities import IdentityKey, address_of_nobody, erase_profile, erase_surplus
 from datastore.people.member_items import clear_member
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed
@@ -108,8 +108,10 @@ async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contribu
 async def _begin(ctx: Context, member: Profile, contributions: Contributions) -> Job:
     job = new_job(ctx, ERASE_MEMBER, {"user": member.user, "contributions": contributions.value})
     again = later_job(job, ERASE_MEMBER, job.started_at + AGAIN_AFTER, "Waits until every process refuses the member.")
-    address = await address_of_nobody(ctx.table, member, ctx.now())
-    erased = erase_profile(member, ctx.now(), await _refused_until(ctx, member.user), address)
+    now, refused_until = ctx.now(), await _refused_until(ctx, member.user)
+    surplus = await erase_surplus(ctx.table, member, now, refused_until)
+    address = await address_of_nobody(ctx.table, member, now)
+    erased = erase_profile(member, now, refused_until, address, surplus)
     occurred = ctx.unit.occurred(Kind.MEMBER_ERASED, f"User:{member.user}")
     roles = suspension_store.no_roles(member.user)
     answer = await begin_job(ctx, job, job_store.job_put(again), *erased, roles, *occurred)
