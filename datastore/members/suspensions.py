@@ -6,6 +6,7 @@
 | some members' suspensions   | BatchGetItem RIGHTS SUSPENDED#<id>         | 1 a hundred            |
 | suspend, reinstate          | one item, the revision and the receipt     | 1                      |
 | give or take roles          | one item, the revision and the receipt     | 1                      |
+| an erased member's roles    | Delete, with the job that erases           | 0 more                 |
 | whether a member is admin   | BatchGetItem, consistent                   | 1                      |
 | an admin by token has written | PutItem ADMINS USER#<id>                 | 1, a process and day   |
 
@@ -145,6 +146,11 @@ async def set_roles(
         if failed.doubtful:
             raise
         raise Stale from None
+
+
+def no_roles(user: str) -> Write:
+    """The write that takes every role away, for the transaction that erases the member: nobody may count on them."""
+    return MEMBER_ROLES.delete(MEMBER_ROLES.at(user=user))
 
 
 async def read_admins(table: Table) -> Mapping[str, MemberRoles]:

@@ -9,6 +9,7 @@
 | another one; one less      | transaction: identity, and profile if its identities are the same | 3            |
 | used on another day        | Update, if it is still the member's                               | 1 a day      |
 | a member is erased         | Put of each identity, with the job that erases                    | 0 more       |
+| with more than 70          | BatchGetItem; BatchWriteItem of the others before it              | and by 25    |
 | another issuer             | Scan; for each identity a transaction: both of them, the profile  | 1 and 3 each |
 
 A member's id says nothing about them. Identities lead to it and hold what their issuers call the member, an address
@@ -20,7 +21,7 @@ nobody in. Nothing else keeps an erased member's token, which is valid until it 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -55,6 +56,9 @@ MOST_IDENTITIES = 10
 class TooManyIdentities(Conflict):
     explanation = f"You have {MOST_IDENTITIES} ways to sign in, which is the limit. Remove one first."
 
+
+MOST_ERASED_AT_ONCE = 70
+"""Identities, in a transaction of at most 100 writes. Imports bring a member any number of them."""
 
 IMPORT_ISSUER = "import:"
 """What the issuers of imported authors begin with: no server's tokens may name one, so nobody signs in by these."""
@@ -415,24 +419,51 @@ def all_members(table: Table) -> AsyncIterator[Profile | Identity]:
 
 
 async def address_of_nobody(table: Table, profile: Profile, now: datetime) -> IdentityKey | None:
-    """The address of a profile that nobody signs in to, unless somebody else signs in by it."""
-    if profile.identities or profile.email is None:
+    """The address by which nobody signs in of a member who has proven it, or of a profile to which nobody does."""
+    email = profile.proven_email if profile.signs_in else profile.email
+    if email is None:
         return None
-    key = of_address(profile.email).key
+    key = of_address(email).key
+    if str(key) in profile.identities:
+        return None
     found = (await read_identities(table, [key])).get(key)
     return key if found is None or found.is_free_at(now) else None
 
 
-def erase_profile(profile: Profile, now: datetime, until: datetime, address: IdentityKey | None = None) -> list[Write]:
+async def erase_surplus(table: Table, profile: Profile, now: datetime, until: datetime) -> Collection[IdentityKey]:
+    """Leave as erased those of a member's identities for which a transaction has no room; return these.
+
+    They are of imports, by which nobody signs in. If the process ends now, the member can be erased again.
+    """
+    keys = [IdentityKey.parse(text) for text in profile.identities]
+    if len(keys) <= MOST_ERASED_AT_ONCE:
+        return ()
+    signs_in = {each.key for each in await identities_of(table, profile) if not each.is_imported}
+    surplus = sorted(keys, key=lambda key: key not in signs_in)[MOST_ERASED_AT_ONCE:]
+    await table.write_many(_erased(surplus, now, until))
+    return surplus
+
+
+def erase_profile(
+    profile: Profile,
+    now: datetime,
+    until: datetime,
+    address: IdentityKey | None = None,
+    surplus: Collection[IdentityKey] = (),
+) -> list[Write]:
     """The writes that erase a profile, if it has the same identities, and leave these as erased until a time.
 
-    An `address` of nobody is left so, too.
+    An `address` of nobody is left so, too; the `surplus` has been already.
     """
-    erased = [Identity(key.method, key.hash, now, expires=until) for key in map(IdentityKey.parse, profile.identities)]
-    left = [IDENTITY.put(identity) for identity in erased]
+    keys = [key for key in map(IdentityKey.parse, profile.identities) if key not in surplus]
+    left = _erased(keys, now, until)
     if address is not None:
         left.append(put_new(Identity(address.method, address.hash, now, expires=until), now))
     return [PROFILE.delete(PROFILE.item_key(profile), when=where(identities=profile.identities)), *left]
+
+
+def _erased(keys: Iterable[IdentityKey], now: datetime, until: datetime) -> list[Put]:
+    return [IDENTITY.put(Identity(key.method, key.hash, now, expires=until)) for key in keys]
 
 
 # ── other issuers ──

@@ -4,10 +4,10 @@ With REMOVE every total and rank is as if the member had never been there; with 
 belongs to a former member, whose id leads to nobody. Either way nothing else of the member's is left: no address,
 session, subscription, card, list or league.
 
-Profile and identities are erased in the transaction of the answer. Processes know identities and sessions for half a
-minute, and look at open sockets every half minute, so each refuses the member within a minute. What they have written
-until then is erased two minutes after the answer, when the job is done once more; so is what an index showed late.
-Each step may be repeated, so a job that was interrupted starts over.
+Profile, identities and roles are erased in the transaction of the answer. Processes know identities and sessions for
+half a minute, and look at open sockets every half minute, so each refuses the member within a minute. What they have
+written until then is erased two minutes after the answer, when the job is done once more; so is what an index showed
+late. Each step may be repeated, so a job that was interrupted starts over.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from datastore.dynamo import optimistic
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, later_job
 from datastore.members import suspensions as suspension_store
-from datastore.people.identities import IdentityKey, address_of_nobody, erase_profile
+from datastore.people.identities import IdentityKey, address_of_nobody, erase_profile, erase_surplus
 from datastore.people.member_items import clear_member
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed
@@ -108,10 +108,13 @@ async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contribu
 async def _begin(ctx: Context, member: Profile, contributions: Contributions) -> Job:
     job = new_job(ctx, ERASE_MEMBER, {"user": member.user, "contributions": contributions.value})
     again = later_job(job, ERASE_MEMBER, job.started_at + AGAIN_AFTER, "Waits until every process refuses the member.")
-    address = await address_of_nobody(ctx.table, member, ctx.now())
-    erased = erase_profile(member, ctx.now(), await _refused_until(ctx, member.user), address)
+    now, refused_until = ctx.now(), await _refused_until(ctx, member.user)
+    surplus = await erase_surplus(ctx.table, member, now, refused_until)
+    address = await address_of_nobody(ctx.table, member, now)
+    erased = erase_profile(member, now, refused_until, address, surplus)
     occurred = ctx.unit.occurred(Kind.MEMBER_ERASED, f"User:{member.user}")
-    answer = await begin_job(ctx, job, job_store.job_put(again), *erased, *occurred)
+    roles = suspension_store.no_roles(member.user)
+    answer = await begin_job(ctx, job, job_store.job_put(again), *erased, roles, *occurred)
     ctx.services.get(Members).forget(map(IdentityKey.parse, member.identities))
     ctx.services.profiles.forget(member.user)
     return answer

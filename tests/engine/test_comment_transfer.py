@@ -14,8 +14,8 @@ import pytest
 
 from datastore.comments.records import COMMENT
 from datastore.dynamo import Table
-from datastore.people.identities import erase_profile, find_identity, of_address
-from datastore.people.profiles import read_profile
+from datastore.people.identities import MemberErased, erase_profile, find_identity, of_address
+from datastore.people.profiles import read_profile, set_email
 from datastore.values.ids import first_id
 from resolvers.people.identities import Members
 from resolvers.requests.context import Role
@@ -29,6 +29,9 @@ from server.settings import Settings
 from tests.client import Client
 from tests.command import on_table, ringside, ringside_process
 from tests.comments import author_id, post
+from tests.erasing import ERASE
+from tests.intercepted import beforehand
+from tests.members import introduce
 from tests.queries import (
     COMMENT_STATISTICS,
     COMMENTS_PAGE,
@@ -220,6 +223,26 @@ async def test_an_import_leaves_out_what_erased_members_wrote(one_client: Client
     assert await import_lines(services, file) == (60, 0, 30)
     await services.close()
     assert await find_suspects(services, "comments") == []
+
+
+async def test_the_address_of_an_erased_member_brings_nobody_back_who_signed_in_by_something_else(
+    one_client: Client,
+) -> None:
+    """If they had confirmed it, and nobody else signs in by it, be it since now. One only named is anybody's."""
+    services, root = one_client.services, one_client.member("root", Role.ADMIN)
+    makes, addresses = services.get(Members), [f"{name}@example.com" for name in ("ada", "bob", "eve")]
+    for user, address in zip(("ada", "bob"), addresses, strict=False):
+        await introduce(services.table, user)
+        await set_email(services.table, user, address, services.unit())
+    await introduce(services.table, "eve", email=addresses[2])
+    with beforehand(services.table, lambda: makes.make(of_address(addresses[1])), about="User:bob"):
+        for user in ("ada", "bob", "eve"):
+            assert "job" in await root.ask(ERASE, input={"user": node_id("User", user), "contributions": "REMOVE"})
+    lines = _lines(*({"body": email, "author": {"name": "Back", "email": email}} for email in addresses))
+    assert await import_lines(services, lines) == (3, 2, 1)
+    with pytest.raises(MemberErased):
+        await makes.make(of_address(addresses[0]))
+    assert await makes.make(of_address(addresses[1])) != "bob"
 
 
 @pytest.mark.parametrize("more", [{}, {"verifiedAt": "2026-01-02T00:00:00Z"}, {"status": "REJECTED"}])

@@ -14,9 +14,12 @@ from datastore.changes.occurrences import Kind
 from datastore.dynamo import Table
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB
+from datastore.people.identities import IDENTITY, IMPORT_ISSUER, SignInMethod, add_identity, of_address, of_issuer
+from datastore.people.imported import become
 from datastore.people.member_items import ErasurePolicy
 from datastore.pickem.leagues import Entry
 from resolvers.jobs.running import JobRunner
+from resolvers.people.identities import Members
 from resolvers.people.member_data import Contributions
 from resolvers.pickem.leagues import create_league, join_league
 from resolvers.requests.context import Context, Role, Viewer, utc_now
@@ -245,6 +248,28 @@ async def test_who_may_erase_whom(one_client: Client) -> None:
     assert await one_client.ask(f'{{ user(id: "{NODE}") {{ name }} }}') == {"name": "Name"}
     assert "job" in await other.ask(ERASE, input=second)
     assert "job" in await machine.ask(ERASE, input=wanted)
+
+
+async def test_who_has_more_identities_than_a_transaction_holds_is_erased(one_client: Client) -> None:
+    """By the second attempt too, if the first one's process ends: until then they sign in, and can ask again."""
+    services, member, wanted = one_client.services, one_client.member(MEMBER), {"user": NODE, "contributions": "REMOVE"}
+    members, shown = services.get(Members), of_address("own@example.org")
+    await member.ask(UPDATE_PROFILE, input={"name": "Name"})
+    for site in range(120):
+        writer = of_issuer(SignInMethod.SITE, f"{IMPORT_ISSUER}wordpress", f"{site}")
+        author = await members.introduce_author(writer, name=None, email="z@example.org")
+        await become(services.table, author, MEMBER, services.unit())
+    await add_identity(services.table, MEMBER, shown, services.unit())
+
+    async def end() -> None:
+        raise RuntimeError
+
+    with beforehand(services.table, end, about="PROFILE"):
+        assert "errors" in await member.answer(ERASE, input=wanted)
+    assert await members.make(shown) == MEMBER
+    assert "job" in await member.ask(ERASE, input=wanted)
+    left = [one.user async for one in services.table.scan(IDENTITY, consistent=True)]
+    assert left == [None] * 123
 
 
 async def test_erasing_again_finds_nobody(one_client: Client) -> None:

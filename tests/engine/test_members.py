@@ -28,6 +28,7 @@ from datastore.people.identities import (
 from datastore.people.profiles import PROFILE, read_profile
 from datastore.refusals import Conflict
 from datastore.values.ids import is_ulid
+from resolvers.jobs.running import JobRunner
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.identities import Members
 from resolvers.requests.context import Role, utc_now
@@ -38,7 +39,7 @@ from server.settings import Settings
 from tests.authorisation.world import machine_of
 from tests.client import Client, serving
 from tests.command import on_table
-from tests.erasing import items_naming
+from tests.erasing import ERASE, items_naming
 from tests.intercepted import Send, intercepted
 from tests.members import introduce
 from tests.queries import POST_COMMENT, UPDATE_PROFILE, mutation
@@ -258,6 +259,15 @@ async def test_there_is_always_an_admin_left(client: Client) -> None:
     )
     outcomes = sorted(answer["data"]["setRoles"].get("code", "SET") for answer in codes)
     assert outcomes == ["CONFLICT", "SET"]
+
+
+async def test_an_erased_admin_is_not_the_one_who_is_left(one_client: Client) -> None:
+    """From the answer on, although nobody has worked on the job yet."""
+    one_client.services.get(JobRunner).start({})  # this process works on none
+    eve, bob = [await in_session(one_client, user, Role.ADMIN) for user in ("eve", "bob")]
+    ids = [(await each.ask(ME))["id"] for each in (eve, bob)]
+    assert "job" in await bob.ask(ERASE, input={"user": ids[1], "contributions": "REMOVE"})
+    assert await eve.code(SET_ROLES, input={"user": ids[0], "roles": []}) == "CONFLICT"
 
 
 async def test_of_two_admins_who_take_the_other_s_role_away_at_once_one_stays(client: Client) -> None:
