@@ -32,6 +32,7 @@ from server.execution.limits import MOST_VALUES, count_values
 from server.http import pipeline
 from server.mail.message import Unsubscription
 from server.settings import Settings
+from server.telemetry import Outcome
 from tests.client import Client, serving
 from tests.command import ROOT
 from tests.intercepted import intercepted
@@ -148,9 +149,13 @@ async def test_a_subscription_is_refused_where_a_stream_is_not_accepted(one_clie
 async def test_variables_that_do_not_fit_are_400_where_a_stream_is_accepted(one_client: Client, query: str) -> None:
     """As a document that does not fit: a stream would begin with 200."""
     headers = {"accept": "text/event-stream"}
-    response = await one_client.http.post("/graphql", json={"query": query}, headers=headers)
+    before = await one_client.counted(Outcome.INVALID)
+    with capture_logs() as logs:
+        response = await one_client.http.post("/graphql", json={"query": query}, headers=headers)
     assert (response.status_code, response.headers["content-type"]) == (400, "application/json; charset=utf-8")
     assert "data" not in response.json()
+    assert await one_client.counted(Outcome.INVALID) == before + 1
+    assert [line["outcome"] for line in logs if line["event"] in ("answered", "refused")] == ["invalid"]
 
 
 @pytest.mark.parametrize("accept", [MODERN, "application/json"])
