@@ -366,6 +366,19 @@ async def test_a_service_at_its_limit_says_when_to_retry(settings: Settings, one
         assert (await ada.post(update)).status_code == 200
 
 
+async def test_requests_are_counted_in_one_thread(one_client: Client) -> None:
+    """Whoever reads the metrics too: the event loop and another thread would count some of them twice."""
+    threads: list[int] = []
+
+    def loads() -> dict[tuple[str, str], int]:
+        threads.append(threading.get_ident())
+        return {}
+
+    one_client.served.state["pipeline"].metrics.watch_loads(loads)
+    await one_client.http.get("/metrics")
+    assert threads == [threading.get_ident()]
+
+
 async def test_the_log_says_why_a_request_was_refused(one_client: Client) -> None:
     """By a line for each, as for those that are answered; of a document that is not valid only the code."""
     json_body = {"content-type": "application/json"}
