@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import subprocess
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -35,7 +36,7 @@ from tests.intercepted import Send, intercepted
 from tests.npm import FOLDER, node_with
 from tests.queries import ADD_CONTENDER, POST_COMMENT
 from tests.service import Service, running_service
-from tests.waiting import LONGEST
+from tests.waiting import LONGEST, until
 from tests.websockets import PROTOCOL, closing, receive, send
 
 WATCH = 'subscription { commentPosted(product: "p") { id } }'
@@ -365,7 +366,10 @@ async def test_a_stream_ends_with_its_token(served: Served, strict: Settings) ->
 
 @pytest.mark.usefixtures("quick_checks")
 async def test_a_token_is_checked_again_while_a_socket_is_open(strict: Settings) -> None:
-    """A secret or a role that was withdrawn ends it; a visitor's socket has nothing that could end."""
+    """A secret or a role that was withdrawn ends it; a visitor's socket has nothing that could end.
+
+    A session that has come to last longer keeps it open.
+    """
     headers = [(b"authorization", bearer(strict).encode())]
     nobody_is_erased = SimpleNamespace(find_many=AsyncMock(return_value=[]))
     services = Services(nobody_is_erased, strict.seal())  # type: ignore[arg-type]  # no table
@@ -380,6 +384,16 @@ async def test_a_token_is_checked_again_while_a_socket_is_open(strict: Settings)
     for lasting in (visitor, _credentials(before, identified, headers)):
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(lasting.lapse(), 0.5)
+    checks: list[float] = []
+
+    async def identify() -> Identified:
+        checks.append(time.time())
+        return identified
+
+    soon = identified._replace(expires_at=time.time() + 0.3)
+    renewed = asyncio.create_task(Credentials(soon, identify).lapse())
+    await until(lambda: renewed.done() or len(checks) > 5, "a session that is used is checked after its old end, too")
+    assert renewed.cancel()  # what has ended cannot be cancelled
 
 
 def _credentials(
