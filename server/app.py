@@ -133,8 +133,9 @@ def _compressed(app: ASGIApp) -> ASGIApp:
 def _routes(
     settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, elements: Elements, metrics: Metrics
 ) -> list[BaseRoute]:
-    def exposition(request: Request) -> Response:
-        body, content_type = metrics.render(request.headers.get("accept", ""))
+    async def exposition(request: Request) -> Response:
+        metrics.settle()
+        body, content_type = await asyncio.to_thread(metrics.render, request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
 
     return [

@@ -81,7 +81,8 @@ class Sessions:
         if session.expires <= now:
             raise SessionRefused("This session has expired: sign in again.")
         if session.used_on < now.date():
-            self._note_use(session.used(now.date()), is_guest=is_guest)
+            session = session.used(now.date())
+            self._note_use(session, is_guest=is_guest)
         return session, self.viewer(session, is_guest=is_guest)
 
     async def confirm(self, viewer: Viewer) -> None:

@@ -68,10 +68,9 @@ class Credentials:
 
     async def lapse(self) -> str:
         """Wait until the credentials are no longer valid, and say why. A visitor's stay valid."""
-        expires_at = self._identified.expires_at
-        if expires_at is None:
+        if self._identified.expires_at is None:
             await asyncio.Event().wait()
-        while (left := (expires_at or 0) - time.time()) > 0:
+        while (left := (self._identified.expires_at or 0) - time.time()) > 0:
             await asyncio.sleep(min(left, CHECK_SECONDS))
             if reason := await self._refused():
                 return reason
@@ -88,7 +87,10 @@ class Credentials:
         before, now = self._identified.viewer, identified.viewer
         if before.proven is not None:  # they may have become a member since
             before = replace(before, id=now.id, proven=now.proven, identity=now.identity)
-        return None if now == before else CHANGED
+        if now != before:
+            return CHANGED
+        self._identified = self._identified._replace(expires_at=identified.expires_at)  # use makes a session last
+        return None
 
     async def viewer(self) -> Viewer:
         """Who the client is now: a member, if they were nobody yet when they connected."""

@@ -86,6 +86,9 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
         answer = Answer.not_executed(*invalid.errors)
         outcome, reason = Outcome.INVALID, answer.errors[0]["extensions"]["code"]  # the messages quote the document
         response = messages.answer_response(answer, response_format, reader_cookie)
+    except Exception:
+        pipeline.metrics.finished(None, Outcome.FAILED, time.perf_counter() - began)
+        raise
     pipeline.metrics.finished(None, outcome, time.perf_counter() - began)
     pipeline.log.info("refused", outcome=outcome.value, reason=reason)
     return response

@@ -375,23 +375,35 @@ class Pipeline:
             fell_back=self.metrics.fell_back,
         )
         if isinstance(answers, Answer):
+            self._refused(answers, operation, ctx)
             return answers
-        return self._counted(answers, ctx.address, LARGEST_ANSWER if request.complexity >= DEAR else None)
+        return self._counted(answers, operation, ctx, LARGEST_ANSWER if request.complexity >= DEAR else None)
 
     async def _counted(
-        self, answers: AsyncGenerator[Answer, None], address: str, most: int | None
+        self, answers: AsyncGenerator[Answer, None], operation: Operation, ctx: Context, most: int | None
     ) -> AsyncGenerator[Answer, None]:
+        """The events, while the subscription is counted. An event is no request: only a fault is counted as one."""
         async with aclosing(answers):
             with ExitStack() as stack:
                 try:
-                    stack.enter_context(self.kept_open(self.subscriptions, address))
+                    stack.enter_context(self.kept_open(self.subscriptions, ctx.address))
                 except Overloaded as full:
                     yield Answer.not_executed(GraphQLError(full.message, original_error=full))
                     return
                 self.metrics.subscriptions.inc()
                 stack.callback(self.metrics.subscriptions.dec)
                 async for answer in answers:
+                    if not answer.executed:
+                        self._refused(answer, operation, ctx)
+                    elif answer.errors and _outcome(answer, ctx) is Outcome.FAILED:
+                        self.metrics.finished(operation.name, Outcome.FAILED, 0.0)
                     yield answer if most is None else answer.within(most)
+
+    def _refused(self, answer: Answer, operation: Operation, ctx: Context) -> None:
+        """Count and log a subscription that this answer refuses or ends."""
+        outcome, reason = _outcome(answer, ctx), answer.errors[0]["extensions"]["code"]
+        self.metrics.finished(operation.name, outcome, 0.0)
+        self.log.info("refused", operation=operation.name, outcome=outcome.value, reason=reason)
 
 
 OUTCOMES = {

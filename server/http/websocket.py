@@ -263,6 +263,7 @@ class _Connection:
         except InvalidOperation as invalid:
             await self._send({"id": id_, "type": "error", "payload": Answer.not_executed(*invalid.errors).errors})
         except Exception as error:  # noqa: BLE001 - it is logged, and the client must not wait for ever
+            self._pipeline.metrics.finished(None, Outcome.FAILED, 0.0)
             failed = Answer.not_executed(GraphQLError("The operation failed.", original_error=error))
             await self._send({"id": id_, "type": "error", "payload": failed.errors})
 

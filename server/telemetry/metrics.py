@@ -137,8 +137,8 @@ class Metrics:
         self._backups = _BackupCollector(backups) if backups else None
         if self._backups:
             self.registry.register(self._backups)
-        # A single process counts in batches and before /metrics is rendered. With several workers each request is
-        # counted at once, because another worker may render the metrics.
+        # A single process counts in batches, and in `settle`. With several workers each request is counted at once,
+        # because another worker may render the metrics.
         self._shared = FOLDER_VARIABLE in os.environ
         self._recent: list[_Request] = []
         if not self._shared:
@@ -239,10 +239,13 @@ class Metrics:
         """Count an operation that was not compiled; the reasons are constants in the code."""
         self._fallbacks.labels(reason).inc()
 
-    def render(self, accept: str = "") -> tuple[bytes, str]:
-        """Return the response of /metrics for all workers, and its content type."""
+    def settle(self) -> None:
+        """Count what has yet to be counted, before `render`. Call this where requests are counted: it takes no lock."""
         self._count()
         self._count_loads()
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """Return the response of /metrics for all workers, and its content type. Any thread may call this."""
         registry, folder = self.registry, os.environ.get(FOLDER_VARIABLE)
         if folder:
             _remove_dead_workers(Path(folder))

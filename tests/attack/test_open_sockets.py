@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import subprocess
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -33,16 +34,15 @@ from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.intercepted import Send, intercepted
 from tests.npm import FOLDER, node_with
-from tests.queries import ADD_CONTENDER
+from tests.queries import ADD_CONTENDER, POST_COMMENT
 from tests.service import Service, running_service
-from tests.waiting import LONGEST
+from tests.waiting import LONGEST, until
 from tests.websockets import PROTOCOL, closing, receive, send
 
 WATCH = 'subscription { commentPosted(product: "p") { id } }'
 READ = "{ boards { nodes { slug } } }"
 LIFETIMES = (8, 60, 200)
 """Of tokens, in seconds, one after the other: a busy machine may open nothing before the first ends."""
-COUNTED = r'ringside_requests_total\{.*outcome="overloaded"'
 HANDSHAKE = (
     "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13",
     "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", f"sec-websocket-protocol: {PROTOCOL}",
@@ -85,6 +85,14 @@ def ask(number: int, query: str) -> dict[str, Any]:
 
 def bearer(settings: Settings, seconds: float = 3600) -> str:
     return "Bearer " + mint(settings, "ada", roles=[Role.ADMIN], lifetime=timedelta(seconds=seconds))
+
+
+async def counted(served: Served, outcome: str) -> float:
+    """How many requests have ended so, as the service's metrics tell it."""
+    async with httpx.AsyncClient(base_url=served.url, timeout=60) as http:
+        lines = (await http.get("/metrics")).text.splitlines()
+    ended = [line for line in lines if re.match(rf'ringside_requests_total.*outcome="{outcome}"', line)]
+    return sum(float(line.split()[-1]) for line in ended)
 
 
 async def test_operations_of_sockets_count_as_requests_in_flight(served: Served) -> None:
@@ -170,21 +178,16 @@ async def test_sockets_and_streams_of_an_address_are_bounded(served: Served) -> 
 async def test_refused_sockets_streams_and_subscriptions_are_counted_as_overloaded(served: Served) -> None:
     """Otherwise nobody is alerted while clients are told to come back: the alert looks at this metric."""
     async with AsyncExitStack() as stack, httpx.AsyncClient(base_url=served.url, timeout=60) as http:
-
-        async def overloaded() -> float:
-            lines = (await http.get("/metrics")).text.splitlines()
-            return sum(float(line.split()[-1]) for line in lines if re.match(COUNTED, line))
-
         connection = await stack.enter_async_context(socket_of(served.url))
         await send(connection, *(ask(number, WATCH) for number in range(4)))
         assert (await receive(connection))["type"] == "error"
-        assert await overloaded() == 1
+        assert await counted(served, "overloaded") == 1
         await stack.enter_async_context(socket_of(served.url))
         with pytest.raises(InvalidStatus):
             await stack.enter_async_context(socket_of(served.url))
-        assert await overloaded() == 2
+        assert await counted(served, "overloaded") == 2
         stream = await http.post("/graphql", json={"query": WATCH}, headers={"accept": "text/event-stream"})
-        assert (stream.status_code, await overloaded()) == (503, 3)
+        assert (stream.status_code, await counted(served, "overloaded")) == (503, 3)
 
 
 async def test_refused_sockets_are_no_errors(tmp_path: Path) -> None:
@@ -257,6 +260,7 @@ async def test_one_address_cannot_take_all_live_topics(served: Served, monkeypat
         assert [(await receive(reader))["type"] for _ in range(2)] == ["next", "complete"]
         await send(greedy, {"id": "0", "type": "complete"}, ask(3, WATCH), ask(4, "{ __typename }"))
         assert [(await receive(greedy))["type"] for _ in range(2)] == ["next", "complete"]
+    assert await counted(served, "overloaded") == 1
 
 
 async def test_a_subscription_that_fails_tells_its_client(served: Served) -> None:
@@ -278,6 +282,34 @@ async def test_a_subscription_that_fails_tells_its_client(served: Served) -> Non
     [error] = failed["payload"]
     assert (failed["type"], failed["id"], error["extensions"]["code"]) == ("error", "7", "INTERNAL")
     assert "nobody expected" not in error["message"]
+    assert await counted(served, "failed") == 1
+
+
+async def test_faults_are_counted_as_failed_wherever_they_happen(served: Served, strict: Settings) -> None:
+    """In what comes before an operation, or in a field of an event: the alert for faults looks at this metric."""
+
+    async def call(_: str, _send: Send) -> Any:
+        message = "a record that nobody expected"
+        raise ValueError(message)
+
+    token, code = bearer(strict), "INTERNAL"
+    post = {"query": POST_COMMENT, "variables": {"input": {"product": "p", "language": "en", "body": "Good."}}}
+    watch = WATCH.replace('"p"', f'"p", after: "{datetime.now(UTC).isoformat()}"').replace("id", "author { name }")
+    services = served.server.lifespan.state["services"]
+    failing = partial(intercepted, services.table, ("batch_get_item",), call)
+    http = httpx.AsyncClient(base_url=served.url, timeout=60, headers={"authorization": token})
+    async with http, socket_of(served.url, token) as connection:
+        with failing():
+            await send(connection, ask(1, READ))
+            assert (await receive(connection))["payload"][0]["extensions"]["code"] == code
+            assert (await http.post("/graphql", json=post)).status_code == 500
+        assert (await http.post("/graphql", json=post)).status_code == 200
+    services.profiles.forget_all()
+    async with socket_of(served.url, token) as connection:
+        with failing():
+            await send(connection, ask(2, watch))
+            assert (await receive(connection))["payload"]["errors"][0]["extensions"]["code"] == code
+    assert await counted(served, "failed") == 3
 
 
 async def test_what_is_nested_deeply_is_answered_as_over_http(served: Served) -> None:
@@ -334,7 +366,10 @@ async def test_a_stream_ends_with_its_token(served: Served, strict: Settings) ->
 
 @pytest.mark.usefixtures("quick_checks")
 async def test_a_token_is_checked_again_while_a_socket_is_open(strict: Settings) -> None:
-    """A secret or a role that was withdrawn ends it; a visitor's socket has nothing that could end."""
+    """A secret or a role that was withdrawn ends it; a visitor's socket has nothing that could end.
+
+    A session that has come to last longer keeps it open.
+    """
     headers = [(b"authorization", bearer(strict).encode())]
     nobody_is_erased = SimpleNamespace(find_many=AsyncMock(return_value=[]))
     services = Services(nobody_is_erased, strict.seal())  # type: ignore[arg-type]  # no table
@@ -349,6 +384,16 @@ async def test_a_token_is_checked_again_while_a_socket_is_open(strict: Settings)
     for lasting in (visitor, _credentials(before, identified, headers)):
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(lasting.lapse(), 0.5)
+    checks: list[float] = []
+
+    async def identify() -> Identified:
+        checks.append(time.time())
+        return identified
+
+    soon = identified._replace(expires_at=time.time() + 0.3)
+    renewed = asyncio.create_task(Credentials(soon, identify).lapse())
+    await until(lambda: renewed.done() or len(checks) > 5, "a session that is used is checked after its old end, too")
+    assert renewed.cancel()  # what has ended cannot be cancelled
 
 
 def _credentials(

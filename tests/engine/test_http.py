@@ -32,6 +32,7 @@ from server.execution.limits import MOST_VALUES, count_values
 from server.http import pipeline
 from server.mail.message import Unsubscription
 from server.settings import Settings
+from server.telemetry import Outcome
 from tests.client import Client, serving
 from tests.command import ROOT
 from tests.intercepted import intercepted
@@ -148,9 +149,13 @@ async def test_a_subscription_is_refused_where_a_stream_is_not_accepted(one_clie
 async def test_variables_that_do_not_fit_are_400_where_a_stream_is_accepted(one_client: Client, query: str) -> None:
     """As a document that does not fit: a stream would begin with 200."""
     headers = {"accept": "text/event-stream"}
-    response = await one_client.http.post("/graphql", json={"query": query}, headers=headers)
+    before = await one_client.counted(Outcome.INVALID)
+    with capture_logs() as logs:
+        response = await one_client.http.post("/graphql", json={"query": query}, headers=headers)
     assert (response.status_code, response.headers["content-type"]) == (400, "application/json; charset=utf-8")
     assert "data" not in response.json()
+    assert await one_client.counted(Outcome.INVALID) == before + 1
+    assert [line["outcome"] for line in logs if line["event"] in ("answered", "refused")] == ["invalid"]
 
 
 @pytest.mark.parametrize("accept", [MODERN, "application/json"])
@@ -359,6 +364,19 @@ async def test_a_service_at_its_limit_says_when_to_retry(settings: Settings, one
         assert turned_away
         assert all(float(response.headers["retry-after"]) > 0 for response in turned_away)
         assert (await ada.post(update)).status_code == 200
+
+
+async def test_requests_are_counted_in_one_thread(one_client: Client) -> None:
+    """Whoever reads the metrics too: the event loop and another thread would count some of them twice."""
+    threads: list[int] = []
+
+    def loads() -> dict[tuple[str, str], int]:
+        threads.append(threading.get_ident())
+        return {}
+
+    one_client.served.state["pipeline"].metrics.watch_loads(loads)
+    await one_client.http.get("/metrics")
+    assert threads == [threading.get_ident()]
 
 
 async def test_the_log_says_why_a_request_was_refused(one_client: Client) -> None:

@@ -84,6 +84,15 @@ async def test_a_session_ends_thirty_days_after_its_last_day_of_use(mail: Mailin
     assert await status_at(mail, token, began + timedelta(days=29 + 29 + 31)) == 401
 
 
+async def test_the_first_use_of_a_day_makes_a_session_last_longer_at_once(mail: MailingService) -> None:
+    """A socket that is opened by it stays open for as long."""
+    token = (await signed_in(mail, ADA))["token"]
+    mail.clock.now += timedelta(days=29)
+    session, _ = await mail.client.services.get(Sessions).find(token, "")
+    await written(mail)
+    assert session.expires > mail.clock.now + timedelta(days=29)
+
+
 async def test_a_session_ends_after_180_days_however_often_it_is_used(mail: MailingService) -> None:
     began = mail.clock.now
     token = (await signed_in(mail, ADA))["token"]

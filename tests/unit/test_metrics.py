@@ -21,6 +21,7 @@ def samples(text: bytes) -> dict[tuple[str, ...], float]:
 
 
 def figures(metrics: Metrics) -> dict[tuple[str, ...], float]:
+    metrics.settle()
     return samples(metrics.render()[0])
 
 
