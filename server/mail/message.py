@@ -20,7 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from unicodedata import bidirectional, name
+from urllib.parse import urlsplit
 
+import idna
 import orjson
 from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -414,6 +416,16 @@ class Letterhead:
     public_url: str
     seal: Seal
     templates: EmailTemplates = field(default_factory=EmailTemplates)
+
+    @property
+    def site(self) -> str:
+        """The service's host as people write it, and its port."""
+        netloc = urlsplit(self.public_url).netloc
+        host, colon, port = netloc.partition(":")
+        try:
+            return f"{idna.decode(host)}{colon}{port}"
+        except UnicodeError:  # an address of a network, or a name that IDNA 2008 does not allow
+            return netloc
 
     def link(self, unsubscription: Unsubscription) -> str:
         return unsubscription.link(self.seal, self.public_url)

@@ -2,6 +2,7 @@
 
 import base64
 import quopri
+from dataclasses import replace
 from datetime import date
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -122,6 +123,18 @@ def test_a_word_that_looks_encoded_is_shown_as_it_is() -> None:
     subject = str(parsed(email)["Subject"])
     assert subject.startswith(WORD_IN_UTF8)
     assert subject == email.subject
+
+
+@pytest.mark.parametrize(
+    ("host", "site"),
+    [
+        ("xn--mnchen-3ya.example:8443", "münchen.example:8443"), ("api_1.example", "api_1.example"),
+        ("[::1]:8000", "[::1]:8000"), ("127.0.0.1:8000", "127.0.0.1:8000"),
+    ],
+)  # fmt: skip
+def test_an_email_names_the_site_as_people_write_it(host: str, site: str) -> None:
+    """Its links have the host in ASCII."""
+    assert replace(LETTERHEAD, public_url=f"https://{host}/api").site == site
 
 
 @pytest.mark.parametrize(

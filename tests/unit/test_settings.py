@@ -275,6 +275,7 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("PUBLIC_URL", "https://api.exa mple.com", "white space", "https://api.example.com"),
         ("PUBLIC_URL", "https://api.example.com/?a=b", "a query", "https://api.example.com"),
         ("PUBLIC_URL", "https://api.example.com/#", "a fragment", "https://api.example.com"),
+        ("PUBLIC_URL", "https://api.example.com/bücher", "percent-encode", "https://api.example.com"),
         ("JOURNAL_DAYS", "-1", "greater than or equal to 0", "0 to 3650"),
         ("DAY_BEGINS_AT", "13", "less than or equal to 12", "0 to 12"),
         ("CORS_ORIGINS", "*", "every site", "https://www.example.com"),
@@ -383,6 +384,12 @@ def test_a_sender_s_domain_may_be_written_in_any_letters(monkeypatch: pytest.Mon
     """Mail servers are given the form of it that all of them accept."""
     monkeypatch.setenv("RINGSIDE_MAIL_FROM", "Bücher <words@bücher.example>")
     assert Settings.load().mail_from == "=?utf-8?q?B=C3=BCcher?= <words@xn--bcher-kva.example>"
+
+
+def test_the_public_address_has_its_host_as_browsers_send_it() -> None:
+    """Headers of emails have it too, and have to be ASCII."""
+    settings = Settings(secrets=(SECRET,), public_url="https://münchen.example:8443/api/")
+    assert settings.public_url == "https://xn--mnchen-3ya.example:8443/api"
 
 
 def test_all_mistakes_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
