@@ -13,6 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.context import Role
+from server.mail.sending import sender_address
 from server.settings import (
     BadSettings,
     Format,
@@ -384,6 +385,19 @@ def test_a_sender_s_domain_may_be_written_in_any_letters(monkeypatch: pytest.Mon
     """Mail servers are given the form of it that all of them accept."""
     monkeypatch.setenv("RINGSIDE_MAIL_FROM", "Bücher <words@bücher.example>")
     assert Settings.load().mail_from == "=?utf-8?q?B=C3=BCcher?= <words@xn--bcher-kva.example>"
+
+
+@pytest.mark.parametrize(
+    ("server", "sender"),
+    [
+        ("smtps://words%40b%C3%BCcher.example:x@mail.example", "words@xn--bcher-kva.example"),
+        ("smtps://w%C3%B6rter%40example.org:x@mail.example", "ringside@mail.example"),
+        ("smtps://x:y@mail.bücher.example", "ringside@mail.xn--bcher-kva.example"),
+    ],
+)
+def test_the_sender_is_by_default_the_mail_server_s_user(server: str, sender: str) -> None:
+    """If that is an address, and in ASCII: with another sender every email needs a server with SMTPUTF8."""
+    assert sender_address(Settings(secrets=(SECRET,), smtp_url=SecretStr(server))) == sender
 
 
 def test_the_public_address_has_its_host_as_browsers_send_it() -> None:
