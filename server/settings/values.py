@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from email.header import Header
 from email.utils import formataddr, parseaddr
 from enum import StrEnum
 from functools import partial
@@ -198,7 +199,8 @@ def parse_sender(value: str) -> str:
     address = with_ascii_domain(address)
     if not address.isascii():
         raise ValueError("some mail servers do not accept a sender's address with letters beyond a to z")
-    return formataddr((name, address))
+    words = name if name.isascii() else Header(name, "utf-8", maxlinelen=76, header_name="From").encode(linesep="")
+    return formataddr((words, address))
 
 
 def validate_origins(values: tuple[str, ...]) -> tuple[str, ...]:
