@@ -175,15 +175,18 @@ def _is_name(name: str) -> bool:
 
 
 def _is_domain(domain: str) -> bool:
-    """Whether every label has 1 to 63 characters as it is sent to name servers, with hyphens only inside."""
+    """Whether every label has 1 to 63 characters as it is sent to name servers, with hyphens only inside.
+
+    IDNA 2003, by Python's codec, is asked about a domain that IDNA 2008 does not allow: some have one.
+    """
     if _DOMAIN.fullmatch(domain) is None or not _is_writing(domain):
         return False
     try:
-        encoded = domain.encode("idna").decode()
+        encoded = ascii_domain(domain).encode("idna").decode()
     except UnicodeError:  # a label is too long, or has characters that no domain may have
         return False
-    labels = encoded.split(".")
-    return len(encoded) <= _LONGEST_DOMAIN and not any(label.startswith("-") or label.endswith("-") for label in labels)
+    fits = _DOMAIN.fullmatch(encoded) is not None and len(encoded) <= _LONGEST_DOMAIN
+    return fits and not any(label.startswith("-") or label.endswith("-") for label in encoded.split("."))
 
 
 def _is_writing(text: str) -> bool:

@@ -9,9 +9,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people import profiles as profile_store
+from datastore.people.identities import comparable_address
 from resolvers.people.confirmations import email_hash
 from resolvers.requests.context import Services
-from resolvers.values.texts import is_email_address, with_ascii_domain
+from resolvers.values.texts import is_email_address
 from server import Failed
 from server.commands import err, out
 from server.commands.files import read_text
@@ -149,15 +150,10 @@ def _parse_addresses(text: str) -> tuple[set[str], list[int]]:
     for number, line in enumerate(text.splitlines(), 1):
         address = line.strip()
         if is_email_address(address):
-            addresses.add(_comparable(address))
+            addresses.add(comparable_address(address))
         elif address:
             wrong.append(number)
     return addresses, wrong
-
-
-def _comparable(address: str) -> str:
-    """The same for a member's address and the one that bounced: emails are sent to the ASCII form of a domain."""
-    return with_ascii_domain(address.lower())
 
 
 async def remove_addresses(services: Services, addresses: set[str]) -> dict[str, int]:
@@ -165,7 +161,7 @@ async def remove_addresses(services: Services, addresses: set[str]) -> dict[str,
     found: dict[str, int] = {}
     unit = services.unit()
     async for _, profile in profile_store.listed_profiles(services.table):
-        address = _comparable(profile.email or "")
+        address = comparable_address(profile.email or "")
         if address not in addresses:
             continue
         hashed = email_hash(services.seal, address)

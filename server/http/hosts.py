@@ -3,7 +3,6 @@
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from resolvers.values.texts import ascii_domain
 from server.auth.cookies import LOOPBACK
 
 ANY = "*"
@@ -22,4 +21,4 @@ def default_hosts(listening_on: str, public_url: str) -> tuple[str, ...]:
 def public_host(public_url: str) -> tuple[str, ...]:
     """The host of an address, as a Host header has it."""
     host = urlsplit(public_url).hostname
-    return () if host is None else (f"[{host}]" if ":" in host else ascii_domain(host),)
+    return () if host is None else (f"[{host}]" if ":" in host else host,)

@@ -20,7 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from unicodedata import bidirectional, name
+from urllib.parse import urlsplit
 
+import idna
 import orjson
 from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -95,15 +97,15 @@ def one_line(text: str, keep: str = "") -> str:
     return "".join(character for character in " ".join(text.split()) if is_printable(character) or character in kept)
 
 
-def encode_header_text(text: str) -> str:
-    """Free text as a header's value: as it is, or as RFC 2047 words if a mail program could read it otherwise.
+def encode_subject(text: str) -> str:
+    """Free text as a subject: as it is, or as RFC 2047 words if a mail program could read it otherwise.
 
     Its parts from outside are without marks of direction already, so those that are left are our own.
     """
     line = one_line(text, keep=ISOLATES)
     if line.isascii() and "=?" not in line and len(line) <= _LONGEST_PLAIN:
         return line
-    return Header(line, "utf-8", maxlinelen=75).encode(linesep="\r\n")
+    return Header(line, "utf-8", maxlinelen=76, header_name="Subject").encode(linesep="\r\n")
 
 
 def serialize(headers: Mapping[str, str], text: str, html: str) -> bytes:
@@ -415,6 +417,16 @@ class Letterhead:
     seal: Seal
     templates: EmailTemplates = field(default_factory=EmailTemplates)
 
+    @property
+    def site(self) -> str:
+        """The service's host as people write it, and its port."""
+        netloc = urlsplit(self.public_url).netloc
+        host, colon, port = netloc.partition(":")
+        try:
+            return f"{idna.decode(host)}{colon}{port}"
+        except UnicodeError:  # an address of a network, or a name that IDNA 2008 does not allow
+            return netloc
+
     def link(self, unsubscription: Unsubscription) -> str:
         return unsubscription.link(self.seal, self.public_url)
 
@@ -429,9 +441,9 @@ class Letterhead:
         rendered = self.templates.render(kind, values)
         recipient = with_ascii_domain(validate_email_address(address))
         headers = {
-            "From": self.sender,
+            "From": self.sender.replace("?= ", "?=\r\n "),  # RFC 2047: a line with encoded words has at most 76 letters
             "To": recipient,
-            "Subject": encode_header_text(rendered.subject),
+            "Subject": encode_subject(rendered.subject),
             "Date": format_datetime(datetime.now(UTC)),
             "Message-ID": identifier,
             "Auto-Submitted": "auto-generated",

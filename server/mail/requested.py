@@ -6,7 +6,6 @@ mail server codes are written to the log, and shown by the page.
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from datastore.refusals import InvalidInput
 from resolvers.members.sign_in_codes import MINUTES, CodeEmail, SignInCodes
@@ -58,8 +57,7 @@ class _RequestedEmails:
 
     async def send_code(self, code: CodeEmail) -> None:
         link = f"{self.letterhead.public_url}{SIGN_IN_PATH}?link={code.link}"
-        site = urlsplit(self.letterhead.public_url).netloc
-        shown = {"code": code.digits, "site": site, "minutes": MINUTES, "link": link}
+        shown = {"code": code.digits, "site": self.letterhead.site, "minutes": MINUTES, "link": link}
         values = in_language(EmailKind.SIGN_IN, code.language, shown)
         await self._send(code.email, EmailKind.SIGN_IN, values, f"sign-in.{code.id}")
 

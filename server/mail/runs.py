@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from urllib.parse import urlsplit
 
 import structlog
 
@@ -361,10 +360,9 @@ class ReplyRun:
     async def _render(self, profile: Profile, replies: Sequence[Comment], ids: tuple[str, ...]) -> message.Email:
         letterhead = self._emails.letterhead
         unsubscribe = letterhead.link(message.Unsubscription(profile.user, other=message.OtherEmails.REPLIES))
-        site = urlsplit(letterhead.public_url).netloc
         shown = {
-            "site": site,
-            "replies": await shown_comments(self._services, replies[:MOST_SHOWN], site),
+            "site": letterhead.site,
+            "replies": await shown_comments(self._services, replies[:MOST_SHOWN], letterhead.site),
             "more": max(0, len(replies) - MOST_SHOWN),
             "unsubscribe": unsubscribe,
         }
@@ -435,7 +433,7 @@ class DigestSchedule(TurnSchedule):
             return None
         counts["new"] = await changes.count_queue(table, Status.PENDING, since=since)
         shown = {
-            "site": urlsplit(letterhead.public_url).netloc,
+            "site": letterhead.site,
             "comments": await shown_comments(self._services, await self._oldest()),
             "link": f"{letterhead.public_url}/admin",
         }

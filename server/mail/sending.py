@@ -28,6 +28,7 @@ from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people.confirmations import SentEmail, SentEmails
 from datastore.refusals import Refusal
 from resolvers.requests.context import Services
+from resolvers.values.texts import ascii_domain, is_email_address, with_ascii_domain
 from server.mail.message import Email, Letterhead
 from server.settings import Settings, is_near
 
@@ -307,9 +308,10 @@ def sender_address(settings: Settings) -> str:
     if settings.smtp_url is None:
         return "ringside@localhost"
     address = urlsplit(settings.smtp_url.get_secret_value())
-    user = unquote(address.username or "")
+    user = with_ascii_domain(unquote(address.username or ""))
     # Most servers do not accept a domain without a dot, such as localhost.
-    return user if "@" in user and user.isprintable() and " " not in user else f"ringside@{address.hostname}"
+    usable = user.isascii() and is_email_address(user)
+    return user if usable else f"ringside@{ascii_domain(address.hostname or '')}"
 
 
 # ── runs ──

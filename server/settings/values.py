@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from email.header import Header
 from email.utils import formataddr, parseaddr
 from enum import StrEnum
 from functools import partial
@@ -26,7 +27,7 @@ from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.context import Role
 from resolvers.requests.policy import origin_of
 from resolvers.values.languages import PAGE_LANGUAGES
-from resolvers.values.texts import is_email_address, with_ascii_domain
+from resolvers.values.texts import ascii_domain, is_email_address, with_ascii_domain
 from server.settings.fields import MIN_SECRET_LENGTH
 
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
@@ -147,10 +148,18 @@ def parse_web_address(value: str) -> str:
 
 
 def parse_public_address(value: str) -> str:
-    """Links are made of it by adding a path to its end, so it has no slash there."""
+    """Links are made of it by adding a path to its end, so it has no slash there.
+
+    Headers of emails and other programs get it in ASCII, so its host is in the form that name servers know.
+    """
     if re.search(r"[\s?#]", value):
         raise ValueError("it has white space, a query or a fragment, which would break links")
-    return parse_web_address(value).rstrip("/")
+    address = _parse_without_password(value)
+    host, colon, port = address.netloc.partition(":")
+    text = address._replace(netloc=f"{ascii_domain(host)}{colon}{port}").geturl().rstrip("/")
+    if not text.isascii():
+        raise ValueError("it has letters beyond ASCII that are not in a host's name: percent-encode them")
+    return text
 
 
 def parse_jwks_address(value: str) -> str:
@@ -190,7 +199,8 @@ def parse_sender(value: str) -> str:
     address = with_ascii_domain(address)
     if not address.isascii():
         raise ValueError("some mail servers do not accept a sender's address with letters beyond a to z")
-    return formataddr((name, address))
+    words = name if name.isascii() else Header(name, "utf-8", maxlinelen=76, header_name="From").encode(linesep="")
+    return formataddr((words, address))
 
 
 def validate_origins(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ MANY_LETTERS = "".join(chr(0x4E00 + 97 * number) for number in range(40))
     [
         "ada@example.org", "o'hara+words@sub.example.co.uk", "a@b.example", "1@2.example", "a/b=c@x.org",
         "ü@exämple.org", "用户@例子.中国", "a@xn--bcher-kva.example", f"{'a' * 64}@x.org", f"a@{LABEL}.org",
-        f"{'a' * 62}@{LABEL}.{LABEL}.{LABEL}",
+        f"{'a' * 62}@{LABEL}.{LABEL}.{LABEL}", "reader@بيت1.example", "a@בית2.example", "a@ab--ü.example",
     ],
 )  # fmt: skip
 def test_an_address_is_accepted(address: str) -> None:
@@ -33,7 +33,7 @@ def test_an_address_is_accepted(address: str) -> None:
         "a@1.2.3.4", "a@[1.2.3.4]", "a@x_y.org", '"a"@x.org', "a(b)@x.org", "<a@x.org>", "a@x.org, b@x.org",
         "=?utf-8?b?DQo=?=@x.org", "a\x00@x.org", "a\u202e@x.org", "a@b\u202e.org", "a@☃.org", "\ud800@x.org",
         "u\u0308@x.org", f"{'a' * 65}@x.org", f"{'ü' * 33}@x.org", f"a@{LABEL}b.org", f"a@{MANY_LETTERS}.org",
-        f"{'a' * 63}@{LABEL}.{LABEL}.{LABEL}",
+        f"{'a' * 63}@{LABEL}.{LABEL}.{LABEL}", "a@b.\ufe0f", "a@b.①②", "a@⑴x.example", "a@b⒈.example",
     ],
 )  # fmt: skip
 def test_another_text_is_refused(address: str) -> None:

@@ -2,8 +2,10 @@
 
 import base64
 import quopri
+from dataclasses import replace
 from datetime import date
 from email import message_from_bytes
+from email.header import decode_header, make_header
 from email.message import EmailMessage
 from email.policy import default
 
@@ -26,11 +28,13 @@ from server.mail.message import (
     message_id,
     serialize,
 )
+from server.settings.values import parse_sender
 from tests.examples import examples
 from tests.mail_server import body_of
 
 SEAL = Seal(["a secret that is long enough to be one"])
-LETTERHEAD = Letterhead("Words <words@example.org>", "https://api.example.org", SEAL)
+SENDER = f"{'Bücher «' * 20} <words@example.org>"
+LETTERHEAD = Letterhead(parse_sender(SENDER), "https://api.example.org", SEAL)
 ON = date(2026, 11, 20)
 HEADERS = {
     "From", "To", "Subject", "Date", "Message-ID", "List-Unsubscribe", "List-Unsubscribe-Post", "Auto-Submitted",
@@ -81,9 +85,14 @@ def email_of(*texts: str, sections: int = 1) -> Email:
 @example(texts=("=?utf-8?q?=0D=0AX:_1?=",) * 5)
 def test_any_text_leaves_headers_and_parts_as_they_are(texts: tuple[str, str, str, str, str]) -> None:
     """Line ends, words that a mail library decodes, unprintable and very long texts, wherever a list's text is used."""
-    message = parsed(email_of(*texts, sections=2))
+    email = email_of(*texts, sections=2)
+    message = parsed(email)
     assert sorted(message.keys()) == sorted(HEADERS)
     assert str(message["To"]) == "ada@example.org"
+    assert str(make_header(decode_header(message_from_bytes(email.content)["From"]))) == SENDER
+    head = email.content.partition(b"\r\n\r\n")[0]
+    assert head.isascii()
+    assert all(len(line) <= 76 for line in head.split(b"\r\n") if b"=?utf-8?" in line)
     assert [part.get_content_type() for part in message.walk()] == ["multipart/alternative", "text/plain", "text/html"]
     assert {header for part in message.iter_parts() for header in part.keys()} <= PART_HEADERS  # noqa: SIM118
     assert all(len(line) <= 998 for line in email_of(*texts).content.split(b"\r\n"))
@@ -122,6 +131,18 @@ def test_a_word_that_looks_encoded_is_shown_as_it_is() -> None:
     subject = str(parsed(email)["Subject"])
     assert subject.startswith(WORD_IN_UTF8)
     assert subject == email.subject
+
+
+@pytest.mark.parametrize(
+    ("host", "site"),
+    [
+        ("xn--mnchen-3ya.example:8443", "münchen.example:8443"), ("api_1.example", "api_1.example"),
+        ("[::1]:8000", "[::1]:8000"), ("127.0.0.1:8000", "127.0.0.1:8000"),
+    ],
+)  # fmt: skip
+def test_an_email_names_the_site_as_people_write_it(host: str, site: str) -> None:
+    """Its links have the host in ASCII."""
+    assert replace(LETTERHEAD, public_url=f"https://{host}/api").site == site
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.context import Role
+from server.mail.sending import sender_address
 from server.settings import (
     BadSettings,
     Format,
@@ -275,6 +276,7 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("PUBLIC_URL", "https://api.exa mple.com", "white space", "https://api.example.com"),
         ("PUBLIC_URL", "https://api.example.com/?a=b", "a query", "https://api.example.com"),
         ("PUBLIC_URL", "https://api.example.com/#", "a fragment", "https://api.example.com"),
+        ("PUBLIC_URL", "https://api.example.com/bücher", "percent-encode", "https://api.example.com"),
         ("JOURNAL_DAYS", "-1", "greater than or equal to 0", "0 to 3650"),
         ("DAY_BEGINS_AT", "13", "less than or equal to 12", "0 to 12"),
         ("CORS_ORIGINS", "*", "every site", "https://www.example.com"),
@@ -383,6 +385,25 @@ def test_a_sender_s_domain_may_be_written_in_any_letters(monkeypatch: pytest.Mon
     """Mail servers are given the form of it that all of them accept."""
     monkeypatch.setenv("RINGSIDE_MAIL_FROM", "Bücher <words@bücher.example>")
     assert Settings.load().mail_from == "=?utf-8?q?B=C3=BCcher?= <words@xn--bcher-kva.example>"
+
+
+@pytest.mark.parametrize(
+    ("server", "sender"),
+    [
+        ("smtps://words%40b%C3%BCcher.example:x@mail.example", "words@xn--bcher-kva.example"),
+        ("smtps://w%C3%B6rter%40example.org:x@mail.example", "ringside@mail.example"),
+        ("smtps://x:y@mail.bücher.example", "ringside@mail.xn--bcher-kva.example"),
+    ],
+)
+def test_the_sender_is_by_default_the_mail_server_s_user(server: str, sender: str) -> None:
+    """If that is an address, and in ASCII: with another sender every email needs a server with SMTPUTF8."""
+    assert sender_address(Settings(secrets=(SECRET,), smtp_url=SecretStr(server))) == sender
+
+
+def test_the_public_address_has_its_host_as_browsers_send_it() -> None:
+    """Headers of emails have it too, and have to be ASCII."""
+    settings = Settings(secrets=(SECRET,), public_url="https://münchen.example:8443/api/")
+    assert settings.public_url == "https://xn--mnchen-3ya.example:8443/api"
 
 
 def test_all_mistakes_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
