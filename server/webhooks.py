@@ -316,7 +316,6 @@ class Worker:
     def is_idle(self) -> bool:
         return len(self._idle) == DELIVERY_SHARDS and not self._under_way
 
-    @property
     def _goes_on(self) -> bool:
         return self.webhook.active and monotonic() < self._until
 
@@ -338,7 +337,7 @@ class Worker:
     async def _watch(self, shard: int, sending: asyncio.TaskGroup) -> None:
         """Send what is due in a shard, again and again."""
         past, quiet = None, PACE.poll
-        while self._goes_on:
+        while self._goes_on():
             busy = set(self._under_way)  # what ends during the read is still in its answer
             read = webhooks.read_waiting(self._services.table, self.webhook.id, shard, PACE.window, past)
             waiting = await unless_failed(read, "deliveries could not be read", _log, webhook=self.webhook.id)
@@ -350,6 +349,9 @@ class Worker:
             due = [one for one in waiting if one.ulid not in busy and not self._is_paused(one)]
             for delivery in due:
                 await self._places.acquire()
+                if not self._goes_on():
+                    self._places.release()
+                    break
                 self._under_way.add(delivery.ulid)
                 sending.create_task(self._deliver(delivery))
             (self._idle.discard if due or past else self._idle.add)(shard)

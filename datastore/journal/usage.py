@@ -24,6 +24,8 @@ COUNTED = ("votes", "comments", "predictions", "quizzes", "new_members")
 """What is counted of a day."""
 ACTIVITY_KEPT = timedelta(days=400)
 OPERATIONS_KEPT = timedelta(days=40)
+OTHER = "other"
+"""The name of all operations that do not count under their own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@
 | forget a voter's addresses     | the origins of the voter, and the voter among each address's | 1 for 12    |
 | and what was suspected of them | Query VOTER#<voter>#<board> SUSPECT#, BatchWriteItem         | 1 or 2      |
 
-Deleting votes changes no count: they must already be void.
+Deleting votes changes no count: one that counts, or that a job can let count again, stays until it is voided for good.
 """
 
 from datastore.dynamo import Table
 from datastore.dynamo.entity import shard_of
+from datastore.dynamo.retries import batches
+from datastore.dynamo.table import BATCH_WRITE
 from datastore.people.member_items import COUNTED, KEPT, PERSONAL, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
@@ -25,10 +27,24 @@ from datastore.voting.votes import PAIR, TALLY, VOTE
 
 
 async def clear_voter(table: Table, voter: str, board: str) -> None:
-    """Delete everything that names a voter of a board, their own items last. Safe to repeat."""
+    """Delete everything that names a voter of a board, but for votes that can count and what leads to them. Repeatable.
+
+    Another process may have accepted such a vote since the others were voided.
+    """
     await clear_addresses(table, voter, board)
     for each in reversed(await voters_of(table, voter, board)):
-        await table.clear(VOTE.collection(voter=each, board=board))
+        if await _clear_votes(table, each, board) and each != voter:
+            await table.write(CONTINUATION.delete(CONTINUATION.at(voter=voter, board=board, visitor=each)))
+
+
+async def _clear_votes(table: Table, voter: str, board: str) -> bool:
+    """Delete a voter's votes that cannot count any more; whether these were all."""
+    were_all = True
+    async for votes in batches(table.iterate(VOTE.on(voter=voter, board=board), consistent=True), BATCH_WRITE):
+        gone = [vote for vote in votes if not vote.can_count]
+        were_all = were_all and len(gone) == len(votes)
+        await table.write_many(VOTE.delete(VOTE.item_key(vote)) for vote in gone)
+    return were_all
 
 
 async def clear_addresses(table: Table, voter: str, board: str) -> None:

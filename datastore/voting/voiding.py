@@ -119,8 +119,7 @@ async def void_votes(
         async for vote in table.iterate(VOTE.on(voter=voter, board=board).newest_first(), consistent=True):
             if since is not None and vote.at < since:
                 return
-            can_count = vote.counts or (job is None and vote.voided_by is not None)
-            if can_count and (origins is None or vote.origin in origins):
+            if (vote.can_count if job is None else vote.counts) and (origins is None or vote.origin in origins):
                 yield vote
 
     void = partial(_void_for_good, table, unit) if job is None else partial(_void, table, unit, job=job)

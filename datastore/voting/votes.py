@@ -331,6 +331,11 @@ class Vote:
     def counts(self) -> bool:
         return self.verdict is not PairVerdict.SKIP and not self.void
 
+    @property
+    def can_count(self) -> bool:
+        """Whether it counts, or a job can let it count again."""
+        return self.counts or self.voided_by is not None
+
     def pair_walk(self) -> PairWalk:
         return PairWalk.unpacked(self.walk)
 

@@ -13,12 +13,14 @@ from typing import Any
 import structlog
 
 from datastore.journal import usage as usage_store
-from datastore.journal.usage import Activity, OperationFigures, Operations
+from datastore.journal.usage import OTHER, Activity, OperationFigures, Operations
 from datastore.refusals import InvalidInput
 from resolvers.live.background import Repeated, uneven, unless_failed
 from resolvers.requests.context import Context, Role, Services
 
 REPORT_SECONDS = 60.0
+MOST_NAMES = 1_000
+"""Operations that a process reports in an hour under their own names, since an item has 400 KB."""
 MOST_DAYS_OF_ACTIVITY = 92
 MOST_OF_OPERATIONS = timedelta(days=31)
 READ_DOLLARS, WRITE_DOLLARS = 0.125, 0.625
@@ -73,8 +75,11 @@ class UsageReports(Repeated):
         if figures:
             hour = Operations(now.date(), now.hour, self._operations.process)
             before = self._operations if self._operations.begins_at == hour.begins_at else hour
-            sums = {name: before.figures.get(name, _NOTHING) + more for name, more in figures.items()}
-            self._operations = replace(before, figures={**before.figures, **sums})
+            sums = dict(before.figures)
+            for name, more in figures.items():
+                counts_as = name if name in sums or len(sums) < MOST_NAMES else OTHER
+                sums[counts_as] = sums.get(counts_as, _NOTHING) + more
+            self._operations = replace(before, figures=sums)
 
     async def close(self) -> None:
         await super().close()

@@ -6,7 +6,7 @@ Invariant: the tallies without some voters are those of a board on which these h
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 from typing import NamedTuple
@@ -33,6 +33,16 @@ class SeenVote(NamedTuple):
     @property
     def winner(self) -> int | None:
         return {1.0: self.low, 0.0: self.high}.get(self.won)
+
+
+def once(votes: Iterable[SeenVote]) -> Sequence[SeenVote]:
+    """Each pair as the voter first judged it, or one skip. To judge it again, by the same taste, says nothing new."""
+    first: dict[tuple[int, int], SeenVote] = {}
+    for vote in votes:
+        pair = vote.low, vote.high
+        if pair not in first or first[pair].won == SKIP:
+            first[pair] = vote
+    return list(first.values())
 
 
 _HIGH_WON, _TIED, _LOW_WON, _SKIPPED = 0, 1, 2, 3
@@ -83,8 +93,12 @@ class KeptVotes:
         return self._ends[voter + 1] - self._ends[voter]
 
     def of(self, voter: int) -> Iterator[tuple[int, int, int | None]]:
-        """The two contenders of each pair, and the winner, if one of them won."""
+        """The two contenders of each pair, once, and the winner, if one of them won when it was first judged."""
+        first: dict[tuple[int, int], int] = {}
         for low, high, code in self._stored(voter):
+            if first.get((low, high), _SKIPPED) == _SKIPPED:
+                first[low, high] = code
+        for (low, high), code in first.items():
             yield low, high, (high, None, low, None)[code]
 
     def scores(self, voter: int) -> tuple[int, dict[int, int]]:

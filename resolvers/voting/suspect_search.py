@@ -58,9 +58,8 @@ async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Ma
         if board.eligible.has(ordinal)
         for counts in [sums.get(ordinal, NO_VOTES)]
     }
-    detector = Detector(
-        {ordinal: strength.value for ordinal, strength in fit(await read_meetings(table, board)).items()}, board.size
-    )
+    strengths = {ordinal: strength.value for ordinal, strength in fit(await read_meetings(table, board)).items()}
+    detector = Detector(strengths, board.size, drawn=len(board.eligible))
     async for votes, networks in by_voter(table, slug, utc_now()):
         seed = seed_after(votes[-1])
         standing = [vote for vote in votes if vote.is_verdict and not vote.void]

@@ -2,7 +2,7 @@
 
 The service draws pairs and sides itself, so it knows how often an honest voter would vote for one side or one contender
 by chance. Each test allows more than chance, since people differ: a null with these margins is too kind to attackers
-rather than to itself.
+rather than to itself. What is tested against a taste counts a pair once, however often the voter judged it.
 
 | test    | counts                                                   | an honest chance of each                        |
 |---------|----------------------------------------------------------|-------------------------------------------------|
@@ -16,8 +16,8 @@ rather than to itself.
 |         |                                                          | the share of other pairs judged, and 15 % more  |
 | push    | verdicts for what a group votes for, and against what it | that of honest voters who are simulated on the  |
 |         | votes against                                            | same pairs (`pushes`)                           |
-| burst   | new voters of one network whose first vote was for one   | its share of the pairs, of which it wins 85 %   |
-|         | contender, if there are 20 or more                       |                                                 |
+| burst   | new voters of one network whose first vote was for one   | its share of the pairs that are drawn now, of   |
+|         | contender, if there are 20 or more                       | which it wins 85 %                              |
 
 A voter's probability is the least of the tests' (for loyalty, times the contenders; for sides, times four), times the
 number of tests: by Bonferroni no greater than the chance that an honest voter gets it. A burst is a test of a group: a
@@ -33,7 +33,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from datastore.voting.suspects import RankChange
-from resolvers.voting.kept_votes import SKIP, KeptVotes, SeenVote
+from resolvers.voting.kept_votes import SKIP, KeptVotes, SeenVote, once
 from resolvers.voting.pushes import NOTHING_PUSHED, Pushes, find_pushes
 
 # ── findings ──
@@ -207,6 +207,8 @@ class Detector:
 
     strengths: Mapping[int, float]
     contenders: int
+    drawn: int | None = None
+    """How many of the contenders are drawn now; None if all are."""
     voters: int = 0
     votes: int = 0
     pushes: Pushes = NOTHING_PUSHED
@@ -226,7 +228,7 @@ class Detector:
         number = self._kept.add(voter, last_vote, votes)
         # Skipping quickly is no sign of anything: a skip changes nothing.
         pauses = [later.at - earlier.at for earlier, later in pairwise(votes) if later.won != SKIP]
-        findings = [*_sides(counted), _rhythm(pauses), _speed(pauses), self._loyalty(votes, len(counted))]
+        findings = [*_sides(counted), _rhythm(pauses), _speed(pauses), self._loyalty(once(votes))]
         least = min(1.0, _TESTS * min(each.chance for each in findings))
         if least <= MOST_PROBABLE:
             telling = sorted(each for each in findings if _TESTS * each.chance <= MOST_PROBABLE)
@@ -235,8 +237,8 @@ class Detector:
         if network is not None and len(counted) <= _NEW:
             self._newcomers[network].append((number, counted[0].winner))
 
-    def _loyalty(self, votes: Sequence[SeenVote], judged: int) -> Finding:
-        found = Finding(1.0, "")
+    def _loyalty(self, votes: Sequence[SeenVote]) -> Finding:
+        found, judged = Finding(1.0, ""), sum(vote.won != SKIP for vote in votes)
         for contender, seen in _seen(votes):
             chance = self.contenders * _loyal_chance(contender, seen, votes, judged, self.strengths)
             if chance < found.chance:
@@ -262,7 +264,8 @@ class Detector:
 
     def _find_bursts(self) -> None:
         """A newcomer's chance is the share of the honest among those who chose the same, if the group is no chance."""
-        expected = min(0.9, _BURST_WINS * 2 / self.contenders) if self.contenders else 1.0
+        drawn = self.contenders if self.drawn is None else self.drawn
+        expected = min(0.9, _BURST_WINS * 2 / max(1, drawn))
         groups = [group for group in self._newcomers.values() if len(group) >= LEAST_OF_NETWORK]
         for group in groups:
             chosen = Counter(contender for _, contender in group if contender is not None)

@@ -83,10 +83,11 @@ async def void_votes_since(services: Services, voter: str, since: datetime | Non
     """Void a voter's votes since a time on every board, and settle the boards; return their number."""
     table, voided = services.table, 0
     for board in await boards.every_slug(table):
-        if await read_latest_vote(table, voter, board) is None:
+        voters = await voters_of(table, voter, board)
+        if len(voters) == 1 and await read_latest_vote(table, voter, board) is None:
             continue
         async with _changing_votes(services, board, voter):
-            for each in await voters_of(table, voter, board):
+            for each in voters:
                 voided += sum([votes async for votes in store.void_votes(table, each, board, unit, since=since)])
     return voided
 

@@ -26,12 +26,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from datastore.journal.usage import OperationFigures
+from datastore.journal.usage import OTHER, OperationFigures
 
 # ── operation names ──
 
 ANONYMOUS = "anonymous"
-OTHER = "other"
 MAX_NAMES = 200
 LONGEST_NAME = 100
 MAX_WAITING = 1_000

@@ -48,10 +48,10 @@ from tests.generated import entities
 from tests.intercepted import beforehand
 from tests.jobs import ended, work_on
 from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
-from tests.queries import RECORD_QUIZ, UPDATE_PROFILE, mutation
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, RECORD_QUIZ, UPDATE_PROFILE, mutation
 from tests.two_worlds import Site
 from tests.vocabulary import QUIZ_LEADERBOARD, known_list
-from tests.voting import settle_votes
+from tests.voting import add_contenders, settle_votes, vote
 from tests.waiting import until
 
 OTHERS = ("ada", "bob", "cleo")
@@ -224,6 +224,27 @@ async def test_what_they_write_meanwhile_is_erased_two_minutes_later(
     await site.score()
     await settle_votes(client)
     assert await breaches_in(client.services) == []
+
+
+async def test_a_vote_accepted_while_votes_are_deleted_is_voided_before_it_is_deleted(
+    one_client: Client, one_table: Table, default_engine: RunningEngine
+) -> None:
+    """By a process that knows the member still, once the others are void: the job's second run finds it."""
+    await add_contenders(one_client, "Ann", "Bea", "Cid")
+    await vote(one_client.member(MEMBER))
+    async with serving(settings_for(default_engine, one_table.name)) as other:
+        ballot = await other.member(MEMBER).ask(DRAW_MATCHUP)
+
+        async def meanwhile() -> None:
+            cast = await other.member(MEMBER).ask(CAST_VOTE, token=ballot["token"], verdict="LEFT")
+            assert "message" not in cast
+
+        with beforehand(one_table, meanwhile, "batch_write_item", about=f"VOTER#{MEMBER}#main") as begun:
+            assert (await erase(one_client))["done"] == 1
+        assert begun
+    await settle_votes(one_client)
+    assert await owners(one_table) & {MEMBER} == set()
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_who_may_erase_whom(one_client: Client) -> None:

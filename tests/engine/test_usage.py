@@ -118,6 +118,21 @@ async def test_what_could_not_be_reported_is_reported_later_also_after_its_hour_
     assert (await today(one_client))["votes"] == 6
 
 
+async def test_names_that_a_client_invents_keep_nothing_from_being_reported(one_client: Client) -> None:
+    """However many there are: an item of the table has no room for all of them."""
+    invented = {f"{number:0>100}": OperationFigures(1, 0, 1.0, 1.0) for number in range(5_000)}
+    reports = UsageReports(one_client.services, lambda: invented)
+    for _ in range(2):
+        one_client.services.activity["votes"] += 1
+        await reports.report()
+    now = utc_now()
+    shown = await admin(one_client).ask(
+        OPERATIONS, **{"from": (now - WINDOW).isoformat(), "to": (now + WINDOW).isoformat()}
+    )
+    assert sum(one["requests"] for one in shown if one["name"].isdigit() or one["name"] == "other") == 10_000
+    assert (await today(one_client))["votes"] == 2
+
+
 async def test_too_long_a_time_is_refused_before_anything_is_read(one_client: Client) -> None:
     asking = admin(one_client)
     for first, last in (("2026-01-01", "2026-04-03"), ("2026-01-02", "2026-01-01")):

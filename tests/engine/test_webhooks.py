@@ -558,6 +558,16 @@ async def test_a_receiver_that_hangs_delays_its_own_messages_only(one_table: Tab
         assert len(begun) == pace.at_once
 
 
+async def test_a_process_leaves_a_webhook_whose_messages_take_long_to_send(one_table: Table, pace: Pace) -> None:
+    """To the process that comes next, after its tenure: not once all is sent that was due at its last look."""
+    pace.tenure, pace.at_once, pace.send = 0.5, 1, 0.2
+    async with hanging() as (url, begun), delivering_process(one_table) as process:
+        await waits(one_table, "h1", url, 50)
+        await process.acquire_free()
+        await until(process._workers["h1"].task.done, "it has left the webhook")
+        assert len(begun) < 50
+
+
 @asynccontextmanager
 async def hanging() -> AsyncIterator[tuple[str, list[asyncio.StreamWriter]]]:
     """The address of a receiver that never answers, and the connections that were made to it."""

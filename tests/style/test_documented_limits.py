@@ -20,6 +20,7 @@ from datastore.voting import continuing as continuing_store
 from datastore.voting import editing, pair_walk, suspects
 from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
+from resolvers.journal import usage
 from resolvers.members import sessions, sign_in_codes
 from resolvers.people import confirmations
 from resolvers.pickem import leagues as league_resolvers
@@ -69,6 +70,7 @@ FIGURES = {
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
     "visitors with whose votes on a board one member goes on": [continuing_store.MOST_CONTINUED],
+    "operations that a process reports in an hour under their own names": [usage.MOST_NAMES],
     "league codes tried, per member; per address": [
         league_resolvers.PER_MEMBER.limit,
         league_resolvers.PER_ADDRESS.limit,

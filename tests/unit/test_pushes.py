@@ -1,7 +1,7 @@
 """What a group of voters pushes: the evidence holds on honest boards, finds groups, and nobody makes one alone."""
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import chain, combinations, count, islice, product
 from math import exp
 from random import Random
 
@@ -9,21 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvers.voting.kept_votes import SKIP, TIE, Honest, KeptVotes, SeenVote, chance
+from resolvers.voting.kept_votes import SKIP, TIE, Honest, KeptVotes, SeenVote, chance, once
 from resolvers.voting.pushes import Pushes, find_pushes, ratio
 from resolvers.voting.suspicion import Detector, PushedRank, pushed_ranks
 
 CONTENDERS = 20
 TARGET = 7
+PAIRS = list(combinations(range(CONTENDERS), 2))
 SEEN = st.lists(st.tuples(st.integers(0, 9), st.integers(10, 19), st.sampled_from((0.0, TIE, 1.0, SKIP))), max_size=30)
 
 
 def votes(random: Random, number: int, *, pusher: bool = False, taste: float = 0.4) -> list[SeenVote]:
-    """By equal strengths and an own taste; a pusher's for the target, whenever it is there."""
+    """By equal strengths and an own taste; a pusher's for the target, whenever it is there. Pairs come in cycles."""
     own = [random.gauss(0, taste) for _ in range(CONTENDERS)]
     cast = []
-    for place in range(number):
-        low, high = sorted(random.sample(range(CONTENDERS), 2))
+    cycles = chain.from_iterable(random.sample(PAIRS, len(PAIRS)) for _ in count())
+    for place, (low, high) in enumerate(islice(cycles, number)):
         won = float(random.random() < chance(own[low] - own[high]))
         if pusher and TARGET in (low, high):
             won = float(low == TARGET)
@@ -76,7 +77,7 @@ def test_tastes_that_go_both_ways_are_no_push() -> None:
 @pytest.mark.slow
 def test_the_rank_without_a_group_is_the_honest_one() -> None:
     """Also where few of its voters can be listed."""
-    random, detector = Random(6), Detector({}, CONTENDERS)
+    random, detector = Random(7), Detector({}, CONTENDERS)
     scores, honest = dict.fromkeys(range(CONTENDERS), 0), dict.fromkeys(range(CONTENDERS), 0)
     for voter in range(440):
         cast = votes(random, 50, pusher=voter >= 400)
@@ -113,7 +114,7 @@ def test_a_ratio_has_a_mean_of_one_for_honest_voters(pairs: Sequence[tuple[float
 def test_tallies_without_voters_are_those_of_a_board_without_them(
     cast: Sequence[Sequence[tuple[int, int, float]]], out: set[int]
 ) -> None:
-    """And what is kept of each voter is what was added."""
+    """And what is kept of each voter is what was added, each pair once."""
     kept, others = KeptVotes(), KeptVotes()
     gone = [voter for voter in out if voter < len(cast)]
     for voter, each in enumerate(cast):
@@ -121,7 +122,7 @@ def test_tallies_without_voters_are_those_of_a_board_without_them(
         assert kept.add(f"voter {voter}", voter + 5, seen) == voter
         if voter not in out:
             others.add(f"voter {voter}", voter + 5, seen)
-        assert list(kept.of(voter)) == [(vote.low, vote.high, vote.winner) for vote in seen]
+        assert list(kept.of(voter)) == [(vote.low, vote.high, vote.winner) for vote in once(seen)]
         assert (kept.name(voter), kept.last_vote(voter)) == (f"voter {voter}", voter + 5)
     left = {pair: tally for pair, tally in kept.tallies(gone).items() if any(tally)}
     assert left == others.tallies()

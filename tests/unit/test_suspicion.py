@@ -12,6 +12,7 @@ from resolvers.voting.kept_votes import SKIP, SeenVote
 from resolvers.voting.suspicion import LEAST_OF_NETWORK, Detector, Suspicion, binomial_tail, mixed_tail, rank_changes
 
 CONTENDERS = 20
+ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
 STRENGTHS = {contender: (contender - 10) / 5 for contender in range(CONTENDERS)}
 
 
@@ -90,6 +91,31 @@ def test_a_burst_is_a_reason_from_twenty_voters_on() -> None:
         detector.see("guest", [SeenVote(7, 9, low_is_left=True, won=1.0, at=0.0, network="n")])
         found = {each.voter for each in looked(detector)}
         assert found == (set() if number < LEAST_OF_NETWORK - 1 else {f"bot {voter}" for voter in range(number)})
+
+
+def test_in_a_final_a_favourite_is_no_burst() -> None:
+    """Of 64 contenders, two are left: each pair has the one that a school prefers."""
+    detector = Detector({}, 64, drawn=2)
+    for voter in range(300):
+        won = float(voter < 210)
+        detector.see(str(voter), [SeenVote(0, 1, low_is_left=bool(voter % 2), won=won, at=0.0, network="school")])
+    assert looked(detector) == []
+
+
+def test_who_judges_the_same_pairs_again_says_nothing_new() -> None:
+    """On a board of three, everybody begins the next cycle at once: fans of one contender are no group."""
+    random, detector = Random(1), Detector({}, 3)
+    orders = [order for order, fans in zip(ORDERS, (7, 7, 4, 4, 4, 4), strict=True) for _ in range(fans)]
+    for voter, order in enumerate(orders):
+        at, votes = 0.0, []
+        for _ in range(10):
+            for low, high in random.sample(((0, 1), (0, 2), (1, 2)), 3):
+                at += 4 * exp(random.gauss(0, 0.7))
+                won = float(order.index(low) < order.index(high))
+                votes.append(SeenVote(low, high, random.random() < 0.5, won, at))
+        detector.see(str(voter), votes)
+    assert [each for each in looked(detector) if each.probability <= 0.01] == []
+    assert not detector.pushes.pushed
 
 
 def test_a_voter_without_counted_votes_is_nobody() -> None:
