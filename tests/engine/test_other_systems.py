@@ -40,15 +40,16 @@ from resolvers.transfer.loop import Imported, OnProblem, import_records
 from resolvers.transfer.readers import Row, Unreadable
 from resolvers.values.node_ids import node_id
 from server.audit import find_suspects
-from tests.client import Client
+from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table, ringside, ringside_given
+from tests.comments import post
 from tests.engines import RunningEngine
 from tests.erasing import bury
 from tests.intercepted import beforehand
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
 from tests.members import introduce
-from tests.queries import MARK_HELPFUL
+from tests.queries import MARK_HELPFUL, POST_COMMENT
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
@@ -406,6 +407,26 @@ async def test_a_member_claims_what_was_imported_under_their_address(one_client:
         assert (await bring(one_client, system, f"{system}.xml")).added == 0
     assert (await ended(ann, (await ann.ask(CLAIM))["job"]["id"]))["message"] == "Comments claimed: 0."
     assert await find_suspects(one_client.services, "comments") == []
+
+
+@pytest.mark.parametrize(("own", "ratings"), [([4], [4, None]), ([], [5])])
+async def test_a_claim_keeps_a_second_review_without_its_rating(
+    one_client: Client, own: list[int], ratings: list[int | None]
+) -> None:
+    """Where a member has one review of a product. Their only one keeps its stars, and the next is refused."""
+    async with serving(one_client.settings.model_copy(update={"one_review_per_product": True})) as shop:
+        ann = shop.member("ann")
+        await ann.ask(ME)
+        for rating in own:
+            await post(ann, "post-1", rating)
+        await set_email(shop.services.table, "ann", "ann@example.com", shop.services.unit())
+        await bring(shop, "wordpress", "wordpress.xml", "post-{id}")
+        await ended(ann, (await ann.ask(CLAIM))["job"]["id"])
+        shown = await page(shop, "post-1")
+        assert [(each["rating"], each["author"]["name"]) for each in shown] == [(rating, "Ann") for rating in ratings]
+        review = {"product": "post-1", "language": "en", "rating": 1, "body": "Again."}
+        assert await ann.code(POST_COMMENT, input=review) == "CONFLICT"
+        assert await find_suspects(shop.services, "comments") == []
 
 
 async def test_a_member_who_claims_on_and_on_holds_up_nobody_else_s_jobs(one_client: Client) -> None:
