@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from datastore.comments.records import COMMENT, POINTER, REPLY
 from datastore.comments.threads import THREAD
 from datastore.dynamo import Table
+from datastore.jobs.jobs import Job
 from datastore.people.identities import (
     IDENTITY,
     MOST_IDENTITIES,
@@ -36,6 +37,7 @@ from resolvers.comments.other_systems.threads import LOOP, MISSING, OTHER_PAGE, 
 from resolvers.comments.transfer import Author
 from resolvers.members.signing_in import begin_for_page
 from resolvers.people.identities import Members
+from resolvers.people.member_data import Contributions
 from resolvers.requests.context import Role
 from resolvers.transfer.loop import Imported, OnProblem, import_records
 from resolvers.transfer.readers import Row, Unreadable
@@ -45,9 +47,9 @@ from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table, ringside, ringside_given
 from tests.comments import post
 from tests.engines import RunningEngine
-from tests.erasing import bury
-from tests.intercepted import beforehand
-from tests.jobs import ended
+from tests.erasing import admin, begin_erasure, bury
+from tests.intercepted import beforehand, intercepted
+from tests.jobs import ended, work_on
 from tests.killed import Killed, killed_at
 from tests.members import introduce
 from tests.queries import MARK_HELPFUL, POST_COMMENT
@@ -507,6 +509,28 @@ async def test_an_author_who_joins_while_a_claim_runs_stays_a_member(one_client:
         await ended(bob, (await bob.ask(CLAIM))["job"]["id"])
     assert await read_profile(services.table, joined[0]) is not None
     assert [await services.get(Members).make(of_address("ann@example.com"))] == joined != ["bob"]
+
+
+async def test_a_claim_gives_nothing_more_to_a_member_who_is_erased_while_it_runs(one_client: Client) -> None:
+    """A long claim may still run when the erasure is done for the second time, after which nobody looks again."""
+    await bring(one_client, "disqus", "disqus.xml")
+    bob, services = one_client.member("bob"), one_client.services
+    await bob.ask(ME)
+    await set_email(services.table, "bob", "ann@example.com", services.unit())
+    erased = list[Job]()
+
+    async def call(_: str, send: Any) -> Any:
+        answer = await send()
+        if not erased and "Thanks." in str(send.keywords):
+            erased.append(await begin_erasure(services, Contributions.REMOVE, "bob"))
+            await work_on(services, erased[0])
+        return answer
+
+    with intercepted(services.table, ("transact_write_items",), call):
+        await ended(admin(one_client), (await bob.ask(CLAIM))["job"]["id"])
+    assert not [item for item in await items(services.table) if "bob" in item]
+    (kettle,) = await page(one_client, "/kettle/")
+    assert (kettle["author"]["name"], len(kettle["replies"]["nodes"])) == ("Ann", 1)
 
 
 async def test_what_names_an_erased_member_s_address_is_left_out_also_of_an_author_who_is_known(
