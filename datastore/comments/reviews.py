@@ -6,9 +6,10 @@
 | free it                         | DeleteItem of it, in the comment's transaction                       | 0 more   |
 | who has it, if one is to be had | GetItem of it; without one, the author's pointers and their comments | 1-3      |
 
-A rated comment takes the place when it is posted, rated or brought back, and says so itself (`placed`). So it frees the
-place when it is deleted, rejected or loses its stars, also after the setting was switched off, and nothing is written
-for others. What was rated before the setting was switched on has no place: it is found by its author's pointers.
+A rated comment takes the place when it is posted, rated, claimed or brought back, and says so itself (`placed`). So it
+frees the place when it is deleted, rejected, claimed or loses its stars, also after the setting was switched off, and
+nothing is written for others. What was rated before the setting was switched on has no place: it is found by its
+author's pointers.
 """
 
 from collections.abc import Iterator
@@ -55,7 +56,9 @@ async def find_review(table: Table, comment: Comment) -> Comment | None:
 def place_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
     """What a change of a comment does to the place that it has or takes."""
     had, has = old is not None and old.placed, new is not None and new.placed
-    if old is not None and had and not has:
+    if old is not None and new is not None and had and has and old.author == new.author:
+        return
+    if old is not None and had:
         yield REVIEW_PLACE.delete(REVIEW_PLACE.at(author=old.author, product=old.product), when=where(ulid=old.ulid))
-    if new is not None and has and not had:
+    if new is not None and has:
         yield REVIEW_PLACE.put(ReviewPlace(new.author, new.product, new.ulid), when=absent())

@@ -204,10 +204,14 @@ async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
         raise IdTaken(*taken)
 
 
-async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:
-    """Those that are nowhere: a comment may have come as an answer at first, or without what it answers."""
+async def find_existing(table: Table, comments: Sequence[Comment]) -> dict[str, Comment]:
+    """Those that are stored, by their keys: a comment may have come as an answer at first, or be a stub by now."""
     keys = [entity.item_key(one) for one in comments for entity in _IN_ORDER]
-    existing = {comment.node_key for comment in await table.find_many(keys, consistent=True)}
+    return {comment.node_key: comment for comment in await table.find_many(keys, consistent=True)}
+
+
+async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:
+    existing = await find_existing(table, comments)
     return [comment for comment in comments if comment.node_key not in existing]
 
 

@@ -47,7 +47,8 @@ async def claim_comments_job(services: Services, run: JobRun) -> str:
 async def _claim(services: Services, run: JobRun, author: str, user: str, unit: UnitOfWork) -> None:
     """Nothing of an author who has joined: a member who has shown that the address was theirs, and stays one.
 
-    One who joins meanwhile stays one too, without the comments that were given by then.
+    One who joins meanwhile stays one too, without the comments that were given by then. A member who is erased
+    meanwhile gets nothing more: a long claim may still run when the erasure has looked for the last time.
     """
     profile = await read_profile(services.table, author)
     if profile is None or any(each.last_used_at for each in await identities_of(services.table, profile)):
@@ -57,6 +58,8 @@ async def _claim(services: Services, run: JobRun, author: str, user: str, unit: 
         return CommentChange(old, revised(old, author=user)) if old.author == author else None
 
     async for pointer in member_pointers(services.table, author):
+        if await read_profile(services.table, user) is None:
+            return
         for mark in (await read_marks(services.table, [(user, pointer.product, pointer.ulid)])).values():
             await delete_mark(services.table, mark)  # nobody marks their own
         run.done += await change_at(services, pointer, unit, given)

@@ -64,7 +64,8 @@ def word_form(text: str) -> str | None:
 
 
 def count_links(text: str) -> int:
-    shown = "".join(letter for letter in _decomposed(text) if category(letter) != "Cf")
+    """Count without regard to marks: the pattern takes none for a letter, and some are never seen."""
+    shown = "".join(letter for letter in _decomposed(text) if category(letter) not in ("Cf", "Mn", "Mc", "Me"))
     return sum(1 for _ in _LINK.finditer(shown))
 
 

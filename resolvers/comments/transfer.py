@@ -115,15 +115,19 @@ class CommentStore(Store[Line]):
     async def _refuse_second_reviews(
         self, lines: Sequence[Line], comments: list[Comment | None]
     ) -> list[tuple[Line, str]]:
-        """Take the rating from every comment whose author has another rated one on the product; return their lines."""
+        """Take the rating from every comment whose author has another rated one on the product; return their lines.
+
+        One that was imported before, and was rejected or deleted or lost its stars since, leaves them to another.
+        """
         altered = []
         first: dict[tuple[str, str], str] = {}
-        for place, comment in enumerate(comments):
-            if comment is None or not is_review(comment):
-                continue
-            own = first.setdefault((comment.author, comment.product), comment.ulid) == comment.ulid
+        rated = {place: one for place, one in enumerate(comments) if one is not None and is_review(one)}
+        existing = await transfer.find_existing(self._table, list(rated.values()))
+        for place, comment in rated.items():
+            ended = comment.node_key in existing and not is_review(existing[comment.node_key])
+            own = ended or first.setdefault((comment.author, comment.product), comment.ulid) == comment.ulid
             if own and await find_review(self._table, comment) is None:
-                comments[place] = replace(comment, placed=True)
+                comments[place] = replace(comment, placed=None if ended else True)
             else:
                 comments[place] = replace(comment, rating=None)
                 altered.append((lines[place], _SECOND_REVIEW))

@@ -447,14 +447,20 @@ async def _is_asked(ctx: Context) -> bool:
 
 
 async def with_place(services: Services, change: CommentChange) -> CommentChange:
-    """The change, by which the comment takes or frees its author's place; Conflict if another comment has it."""
+    """The change, by which the comment takes or frees its author's place; Conflict if another comment has it.
+
+    A comment that becomes another member's, who has one already, comes without its rating instead.
+    """
     old, new = change.old, change.new
     if new is None:
         return change
-    if old is not None and old.placed and is_review(new) and new.author == old.author:
+    taken_over = old is not None and old.author != new.author
+    if old is not None and old.placed and is_review(new) and not taken_over:
         return change
-    takes = services.policy.one_review and is_review(new) and not is_review(old)
+    takes = services.policy.one_review and is_review(new) and (taken_over or not is_review(old))
     if takes and (existing := await find_review(services.table, new)) is not None:
+        if taken_over:
+            return replace(change, new=replace(new, rating=None, placed=None))
         message = "There is a rated comment of the same member on this product already. Edit that one instead."
         path = ("input", "product" if old is None else "comment")
         raise Conflict(message, path=path, existing=node_id("Comment", existing.node_key))

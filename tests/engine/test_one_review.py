@@ -11,13 +11,13 @@ import pytest
 from datastore.comments.reviews import REVIEW_PLACE
 from resolvers.comments.transfer import CommentStore
 from resolvers.requests.context import Role
-from resolvers.transfer.loop import OnProblem, import_records
+from resolvers.transfer.loop import Imported, OnProblem, import_records
 from resolvers.transfer.readers import json_lines
 from server.audit import find_suspects
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.comments import author_id, post
-from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
+from tests.queries import COMMENT_STATISTICS, COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
 
 POST = mutation("postComment", "CommentPosted", "comment { id rating }", refused="code path existing")
 EDIT = mutation("editComment", "CommentEdited", "comment { id }", refused="code path existing")
@@ -37,6 +37,11 @@ async def moderate(client: Client, comment: dict[str, Any], status: str) -> dict
     moderator = client.member("mod", Role.MODERATOR)
     answer: dict[str, Any] = await moderator.ask(MODERATE_COMMENT, input={"comment": comment["id"], "status": status})
     return answer
+
+
+async def bring(client: Client, *lines: dict[str, Any]) -> Imported:
+    rows = json_lines(io.BytesIO(b"\n".join(map(orjson.dumps, lines))))
+    return await import_records(rows, CommentStore(client.services), OnProblem.STOP)
 
 
 async def test_a_second_review_is_refused_and_names_the_first(shop: Client) -> None:
@@ -109,9 +114,8 @@ async def test_an_import_keeps_a_second_review_without_its_rating(shop: Client) 
         {**line, "product": product, "createdAt": f"2026-01-0{day}T00:00:00Z"}
         for day, product in enumerate(("posted", "new", "other", "new"), 1)
     ]
-    file = b"\n".join(map(orjson.dumps, lines))
     for added in (4, 0):
-        imported = await import_records(json_lines(io.BytesIO(file)), CommentStore(shop.services), OnProblem.STOP)
+        imported = await bring(shop, *lines)
         assert (imported.added, imported.problems) == (added, [])
         assert [problem.row.place for problem in imported.altered] == ["line 1", "line 4"]
     rated = [(await shop.ask(RATED, product=product))["rated"] for product in ("posted", "new", "other")]
@@ -119,6 +123,28 @@ async def test_an_import_keeps_a_second_review_without_its_rating(shop: Client) 
     refused = await shop.member(ada, name="Ada").ask(POST, input={**REVIEW, "product": "new"})
     assert refused["code"] == "CONFLICT"
     assert (await shop.ask("query ($id: ID!) { comment(id: $id) { rating } }", id=first["id"]))["rating"] == 5
+    assert await find_suspects(shop.services, "comments") == []
+
+
+@pytest.mark.parametrize("ended", ["rejected", "unrated", "deleted"])
+async def test_a_review_that_ended_takes_no_stars_from_another_one_of_its_file(shop: Client, ended: str) -> None:
+    """The file has it still, with its stars and before the other one."""
+    ada = author_id("ada")
+    line = {"product": "new", "language": "en", "rating": 3, "author": ada}
+    first, second = ({**line, "body": f"{day}", "createdAt": f"2026-01-0{day}T00:00:00Z"} for day in (1, 2))
+    await bring(shop, first)
+    (imported,) = (await shop.ask(COMMENTS_PAGE, product="new"))["edges"]
+    comment = imported["node"]["id"]
+    if ended == "rejected":
+        await moderate(shop, imported["node"], "REJECTED")
+    elif ended == "unrated":
+        await shop.member(ada).ask(EDIT_COMMENT, input={"comment": comment, "rating": None})
+    else:  # its reply keeps it from coming back
+        await post(shop.member("bob"), "new", None, inReplyTo=comment)
+        await shop.member(ada).ask(DELETE_COMMENT, input={"comment": comment})
+    assert (await bring(shop, first, second)).altered == []
+    page = (await shop.ask(COMMENTS_PAGE, product="new"))["edges"]
+    assert {edge["node"]["body"]: edge["node"]["rating"] for edge in page}["2"] == 3
     assert await find_suspects(shop.services, "comments") == []
 
 

@@ -358,9 +358,16 @@ def _comentario_comment(
         author=_author(_text(person, "id"), name, person.get("email")),
         parent=_text(fields, "parentId") or None,
         edited_at=_moment(fields.get("editedTime")),
-        held=Status.PENDING if fields.get("isPending") is True or fields.get("isApproved") is False else None,
+        held=_comentario_held(fields),
         gone=fields.get("isDeleted") is True or fields.get("isSpam") is True,
     )
+
+
+def _comentario_held(fields: Mapping[str, Any]) -> Status | None:
+    """What neither waits nor is approved was rejected by a moderator."""
+    if fields.get("isPending") is True:
+        return Status.PENDING
+    return Status.REJECTED if fields.get("isApproved") is False else None
 
 
 READERS: Final[Mapping[str, Reader]] = {
