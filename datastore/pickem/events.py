@@ -499,7 +499,8 @@ def _allows_less(before: Event, after: Event) -> bool:
 async def lock_event(table: Table, before: Event, unit: UnitOfWork, clock: Clock) -> Event:
     """Lock an event and show its picks. A repeat may find the answer before the gates are raised: it shows no picks."""
     after = before.locked()
-    await change_event(table, before, after, unit, after, kind=Kind.EVENT_LOCKED)
+    occurrence = unit.occurred(Kind.EVENT_LOCKED, name_of(after))
+    await _replace(table, after, unit, after, *occurrence, when=where(version=before.version))
     return await finish_lock(table, after, clock)
 
 

@@ -354,7 +354,7 @@ def _not_left(failed: ConditionFailed) -> Conflict | NotFound | Stale:
         return Stale()
     if failed.at(3):
         return Conflict("The successor is not a member of this league.", path=("input", "successor"))
-    if failed.stored(LEAGUE) is None:
+    if (league := failed.stored(LEAGUE)) is None or league.deleted_at is not None:
         return NotFound(path=("input", "league"))
     return Conflict(
         "You are the league's last captain: name a successor among its members, or delete the league.",

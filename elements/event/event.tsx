@@ -22,14 +22,14 @@ interface Choice {
 }
 
 export default class EventCard extends Part<Data> {
-  private event: Event | null | undefined;
-  protected viewer: Data['viewer'] = null;
+  private declare event?: Event | null;
+  protected declare viewer?: Data['viewer'];
   private choice: Choice = { picks: {}, guess: '' };
   private declare isChanged?: boolean;
   private declare isSending?: boolean;
   /** Whether it was open on this page: what is shown then keeps its place, so that nothing moves. */
   private declare wasOpen?: boolean;
-  private problem: { text: string; field: string } | null = null;
+  private declare problem?: { text: string; field: string } | null;
   /** Whether a guest was refused what members may. */
   private declare needsMember?: boolean;
 
@@ -52,17 +52,14 @@ export default class EventCard extends Part<Data> {
   }
 
   /** While none is to come, people look for how the last one goes. */
-  private async last(data: NextEventData): Promise<Data | null> {
-    const season = this.host.getAttribute('season');
-    for (let after: string | null = null; ;) {
-      const found = await this.insist(() => this.ringside.ask(LATEST_EVENTS, { after }));
-      if (!found) return null;
-      const { nodes, pageInfo } = found.events;
-      const last = nodes.find((one) => !season || one.season === season);
-      if (last) return this.insist(() => this.ringside.ask(LATEST_EVENT, { event: last.id }));
-      if (!pageInfo.hasNextPage) return { ...data, event: null };
-      after = pageInfo.endCursor;
-    }
+  private async last(data: NextEventData, after: string | null = null): Promise<Data | null> {
+    const season = this.host.getAttribute('season')?.normalize().match(/\S+/g)?.join(' '); // as the service has it
+    const found = await this.insist(() => this.ringside.ask(LATEST_EVENTS, { after }));
+    if (!found) return null;
+    const { nodes, pageInfo } = found.events;
+    const last = nodes.find((one) => one.state !== 'CANCELLED' && (!season || one.season === season));
+    if (last) return this.insist(() => this.ringside.ask(LATEST_EVENT, { event: last.id }));
+    return pageInfo.hasNextPage ? this.last(data, pageInfo.endCursor) : { ...data, event: null };
   }
 
   /** The next event may be another one than before. */
@@ -111,7 +108,7 @@ export default class EventCard extends Part<Data> {
     this.isChanged = false; // what is kept counts again once the event is open again
     this.choice = {
       picks: Object.fromEntries((viewerPrediction?.picks ?? []).map(({ match, team }) => [match, team])),
-      guess: viewerPrediction?.guess == null ? '' : String(viewerPrediction.guess),
+      guess: String(viewerPrediction?.guess ?? ''),
       question,
     };
     try {
@@ -168,8 +165,8 @@ export default class EventCard extends Part<Data> {
   /** What is chosen of the teams that there are: an editor may take off what nobody has saved. */
   private picked(matches: Match[]) {
     return matches.flatMap(({ id: match, teams }) => {
-      const team = this.choice.picks[match];
-      return team !== undefined && team < teams.length ? { match, team } : [];
+      const team = this.choice.picks[match]!;
+      return team < teams.length ? { match, team } : []; // without a choice it is not less
     });
   }
 

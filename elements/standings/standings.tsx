@@ -20,27 +20,27 @@ const KEPT = 'ringside code';
 const MOST = 100;
 
 export default class Standings extends Part<StandingsData | LatestSeasonData> {
-  private season: string | null;
-  private leagueId: string;
+  private declare season: string | null;
+  private declare leagueId: string;
   private league: League | null = null;
   private rows: Row[] | null = null;
-  private total = 0;
+  private declare total: number;
   private more: string | null = null;
   /** Undefined until it is known. */
   protected declare viewer: Viewer | undefined;
-  private isHidden = false;
+  private declare isHidden?: boolean;
   private code = '';
   private problem = '';
-  private isJoining = false;
-  private isSending = false;
+  private declare isJoining: boolean;
+  private declare isSending?: boolean;
   /** Whether a guest was refused what members may. */
-  private needsMember = false;
+  private declare needsMember?: boolean;
   private soon = 0;
-  private reading?: Promise<void>;
+  private declare reading?: Promise<void>;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'standings', english, css);
-    this.season = host.getAttribute('season');
+    this.season = host.getAttribute('season')?.normalize().match(/\S+/g)?.join(' ') ?? null; // as the service has it
     this.leagueId = host.getAttribute('league') ?? '';
     try {
       this.code = sessionStorage[KEPT] ?? '';
@@ -52,11 +52,13 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     if ('seasons' in data) {
       const [latest] = data.seasons.nodes;
       this.season = latest?.name ?? null;
-      if (!latest) this.rows = [];
-      else if (!this.leagueId) this.show(latest.standings);
       this.viewer = data.viewer ? undefined : null;
-      if (latest && data.viewer) this.reading = this.reload(); // their own row, and their leagues
-      else if (latest && this.leagueId) void this.showLeague();
+      if (!latest) this.rows = [];
+      else {
+        if (!this.leagueId) this.show(latest.standings);
+        if (data.viewer) this.reading = this.reload(); // their own row, and their leagues
+        else if (this.leagueId) void this.showLeague();
+      }
     } else {
       this.viewer = data.viewer;
       if (this.leagueId) void this.showLeague();

@@ -365,8 +365,9 @@ async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> No
     """Make an event's counts what its predictions give, after some were removed.
 
     The event takes another generation, as after a corrected result, so a job that read a prediction before it was
-    removed starts again. An event without points gets a new version, with which processes read the picks again. An
-    event whose points an editor takes back, perhaps meanwhile, is not scored.
+    removed starts again. An event without points gets a new version, with which processes read the picks again. It is
+    scored only if its points are shown or a job is giving them: not if an editor takes them back, perhaps meanwhile,
+    nor if the job failed.
     """
     new = event_job(services, SCORE_EVENT, event_id, unit.actor)
 
@@ -378,8 +379,8 @@ async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> No
 
     async def again(event: Event) -> Event | None:
         last = await last_job(services, event)
-        is_scored = event.may_have_points and (last is None or last.kind == SCORE_EVENT)
-        return event.changed(job=new.id) if is_scored else None
+        is_scoring = last is not None and last.is_running and last.kind == SCORE_EVENT
+        return event.changed(job=new.id) if event.scored or is_scoring else None
 
     if await optimistic(lambda: load_locked_if_due(services, event_id), change) is not None:
         job = await begin_event_job(services, new, again)

@@ -298,6 +298,21 @@ async def test_a_captain_who_has_just_left_changes_nothing(one_client: Client, q
     assert await find_suspects(one_client.services, "leagues") == []
 
 
+async def test_who_leaves_while_the_league_is_being_deleted_is_told_that_it_is_gone(one_client: Client) -> None:
+    """The deletion has begun, and its process is killed, when the member's request is on its way."""
+    ada, bob, table = one_client.member("ada"), one_client.member("bob"), one_client.services.table
+    league = {"league": (await create(ada))["id"]}
+    await join(bob, **league)
+
+    async def begin_to_delete() -> None:
+        with killed_at(table, 0), pytest.raises(Killed):
+            await ada.ask(DELETE_LEAGUE, input=league)
+
+    with beforehand(table, begin_to_delete) as begun:
+        assert await bob.code(LEAVE_LEAGUE, input=league) == "NOT_FOUND"
+    assert begun
+
+
 async def test_three_hundred_join_at_once(client: Client, engine: RunningEngine) -> None:
     """With one code, some of them twice, at two services: everybody once, and the count is exact."""
     joining = 60 if engine.name == "moto" else 300  # moto carries out one call at a time, and slowly

@@ -200,6 +200,20 @@ async def test_what_gates_accept_while_a_lock_takes_long_is_no_breach(one_client
     assert await find_suspects(services, "pickem") == []
 
 
+async def test_a_lock_raises_each_gate_once(one_client: Client) -> None:
+    """The answer waits for it, and a write whose condition fails costs a unit too."""
+    editor, raised = EventEditor(one_client), list[str]()
+    event, _ = await editor.card(10)
+
+    async def count_gates(name: str, send: Any) -> Any:
+        raised.extend([name] * ("#GATE#" in str(send.keywords)))
+        return await send()
+
+    with intercepted(one_client.services.table, ("update_item",), count_gates):
+        await editor.lock(event)
+    assert len(raised) == LAST_GATE
+
+
 async def test_picks_are_hidden_until_every_gate_of_a_locked_event_refuses_more(one_client: Client) -> None:
     """The lock was interrupted; its receipt is of the first write. Whoever reads the event next completes it."""
     editor, ada = EventEditor(one_client), one_client.member("ada")

@@ -17,7 +17,7 @@ from datastore.pickem.member_items import take_out
 from datastore.pickem.predictions import Share, read_prediction, seed_event
 from datastore.pickem.standings import Credit, all_predictions, all_standings, credit
 from datastore.refusals import Conflict
-from resolvers.jobs.running import JobRunner
+from resolvers.jobs.running import JobRun, JobRunner
 from resolvers.pickem.scoring import (
     SCORE_EVENT,
     UNSCORE_EVENT,
@@ -287,3 +287,31 @@ async def test_counting_again_beside_a_job_changes_what_it_reads(
     assert len(await sums(services)) == (0 if is_unscored else MEMBERS - 1)
     assert (await read(services, event.id)).state == ("LOCKED" if is_unscored else "SCORED")
     assert await find_suspects(services, "pickem") == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "state"),
+    [(SCORE_EVENT, "failed", "LOCKED"), (UNSCORE_EVENT, "forgotten", "SCORED"), (SCORE_EVENT, "killed", "SCORED")],
+)
+async def test_counting_again_gives_points_that_are_being_given_and_no_others(
+    one_table: Table, settings: Settings, kind: str, end: str, state: str
+) -> None:
+    """A job that failed, also one that was forgotten since, is for an editor to begin again."""
+    services = Services(one_table, settings.seal())
+    event = await seed(one_table, "Failed")
+    if kind == UNSCORE_EVENT:
+        await score(services, event.id)
+    begin = begin_again if kind == SCORE_EVENT else begin_unscoring
+    job = await begin(services, event_job(services, kind, event.id, actor=None))
+    if end != "killed":
+        assert (await work_on(services, job, {kind: fail})).state is JobState.FAILED
+    if end == "forgotten":
+        await one_table.write(job_store.JOB.delete(job_store.JOB.item_key(job)))
+    await count_again(services, event.id, services.unit())
+    stored = await read(services, event.id)
+    assert (stored.state, bool(stored.scored)) == (state, end == "killed")
+    assert len(await sums(services)) == (0 if end == "failed" else MEMBERS)
+
+
+async def fail(_: Services, __: JobRun) -> str:
+    raise Conflict
