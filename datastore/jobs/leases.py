@@ -231,10 +231,13 @@ class Held(Generic[R]):
                 raise LeaseLost from None
 
     async def renewed_during(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of work, during which the lease is renewed. LeaseLost if that fails; the work has ended then."""
+        """The result of work, during which the lease is renewed. LeaseLost if that fails; the work has ended then.
+
+        A renewal that fails at once is tried again before the lease is lost.
+        """
         task = asyncio.ensure_future(work)
         try:
-            while not (await asyncio.wait({task}, timeout=self._third))[0]:
+            while not (await asyncio.wait({task}, timeout=self._third / 4))[0]:
                 await self.renew()
             return task.result()
         finally:

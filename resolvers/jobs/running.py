@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeAlias
 
 import structlog
 
-from datastore.dynamo import BadKey, DynamoError, Page, SingleFlight, Window, remaining, shared_context
+from datastore.dynamo import BadKey, DynamoError, Page, Rejected, SingleFlight, Window, remaining, shared_context
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Held, LeaseLost
@@ -176,6 +176,11 @@ def refuse_failed(ended: Job) -> Job:
 # ── running ──
 
 
+def _may_pass(error: Exception) -> bool:
+    """Whether a job can go on later: a call that the table rejects is a fault, unless no policy allows it yet."""
+    return isinstance(error, DynamoError) and (error.is_denied if isinstance(error, Rejected) else True)
+
+
 class JobRunner:
     """Works on jobs: on those begun in this process at once, and on others that have lost their process."""
 
@@ -263,13 +268,13 @@ class JobRunner:
             message = await run.lease.renewed_during(work(self._services, run))
         except LeaseLost:
             raise
-        except DynamoError as error:
-            _log.warning("a job was interrupted", job=run.job.id, kind=run.job.kind, reason=str(error))
-            await run.lease.leave()
-            return
         except Refusal as refusal:
             state, message = JobState.FAILED, refusal.message
-        except Exception:  # noqa: BLE001 - a fault of this program: repeating it would not help
+        except Exception as error:  # noqa: BLE001 - a fault of this program: repeating it would not help
+            if _may_pass(error):
+                _log.warning("a job was interrupted", job=run.job.id, kind=run.job.kind, reason=str(error))
+                await run.lease.leave()
+                return
             _log.exception("a job failed", job=run.job.id, kind=run.job.kind)
             state, message = JobState.FAILED, "An internal error, which the log describes."
         with suppress(DynamoError):  # its work is repeated then, which changes nothing

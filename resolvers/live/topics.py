@@ -132,13 +132,15 @@ class _List(Generic[V]):
         self._rows: Sequence[V] = ()
         self._size = 0
         """The number of rows that the last read asked for."""
+        self._asked = 0
+        """The same, of a read under way."""
         self._version = 0
 
     async def listen(self, size: int) -> AsyncGenerator[Sequence[V]]:
         self._sizes[size] += 1
         seen, last = 0, None
         try:
-            if 0 < self._size < size:
+            if 0 < self._asked < size:
                 self.poller.hurry()
             async with self.poller.listening():
                 while await self.poller.until(partial(self._is_newer, seen, size)):
@@ -153,7 +155,7 @@ class _List(Generic[V]):
         return self._version > seen and self._size >= size
 
     async def _poll(self) -> bool:
-        size = max(self._sizes)
+        size = self._asked = max(self._sizes)
         rows = await self._read(size)
         if self._version and size <= self._size and rows == self._rows:
             self._size = size

@@ -47,7 +47,7 @@ class Answer:
     executed: bool = True
     """False if execution never began: the body then has no `data` at all."""
     event_id: str | None = None
-    """The position in a stream, which a client that reconnects sends back."""
+    """The position in a stream, which a client that reconnects sends back. An event without data is to come again."""
 
     @classmethod
     def from_result(cls, result: Any, ctx: Context) -> Self:
@@ -57,7 +57,8 @@ class Answer:
         # If coercing the variables failed, no error has a path, and data is absent rather than null.
         executed = result.data is not None or any("path" in error for error in errors)
         executed = executed or any(isinstance(error, OutOfTime) for error in result.errors)
-        return cls(result.data, errors, ctx.notes, executed, ctx.event_id)
+        event_id = None if result.data is None else ctx.event_id
+        return cls(result.data, errors, ctx.notes, executed, event_id)
 
     @classmethod
     def not_executed(cls, *errors: graphql.GraphQLError) -> Self:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from datastore.changes.unit_of_work import RECEIPT
-from datastore.dynamo import EngineUnavailable, Table, iso
+from datastore.dynamo import EngineUnavailable, Rejected, Table, iso
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import LeaseLost, Leases
@@ -204,6 +204,8 @@ async def test_one_process_works_on_a_job_at_a_time(one_client: Client) -> None:
     [
         (Conflict("There is nothing to take back."), JobState.FAILED, "There is nothing to take back."),
         (ZeroDivisionError(), JobState.FAILED, "An internal error, which the log describes."),
+        (Rejected("too large"), JobState.FAILED, "An internal error, which the log describes."),
+        (Rejected("not allowed", "AccessDeniedException"), JobState.RUNNING, None),
         (EngineUnavailable("gone"), JobState.RUNNING, None),
     ],
 )

@@ -2,15 +2,17 @@
 
 import asyncio
 from random import Random
+from typing import Any
 
 import pytest
 
-from datastore.dynamo import Table, open_table
+from datastore.dynamo import StorageFailed, Table, open_table
 from datastore.jobs.leases import TURN, Held, LeaseLost, Leases, Turn
 from tests.client import Client
 from tests.engines import RunningEngine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
+from tests.intercepted import intercepted
 from tests.waiting import until
 
 
@@ -111,6 +113,25 @@ async def test_a_holder_that_cannot_renew_stops_before_another_may_begin(
             with pytest.raises(LeaseLost):
                 await asyncio.wait_for(lease.renewed_during(work()), 120)
     assert ended.is_set()
+
+
+async def test_a_renewal_that_fails_at_once_is_tried_again_in_time(one_table: Table) -> None:
+    """As while the disk of the engine is full for a moment: the work is not given up for it."""
+    leases, tries, renewed = Leases(one_table), list[str](), asyncio.Event()
+    leases.lasting = 30.0
+    lease = await held(leases)
+
+    async def full_at_first(name: str, send: Any) -> Any:
+        tries.append(name)
+        if len(tries) == 1:
+            raise StorageFailed("the disk is full")
+        answer = await send()
+        renewed.set()
+        return answer
+
+    with intercepted(one_table, ("update_item",), full_at_first):
+        await lease.renewed_during(renewed.wait())
+    assert len(tries) == 2
 
 
 @pytest.mark.every_engine

@@ -10,7 +10,7 @@ import pytest
 from datastore.dynamo import EngineUnavailable
 from datastore.refusals import Overloaded
 from resolvers.live.topics import MOST_TOPICS, TOPICS_PER_ADDRESS, Live
-from tests.waiting import until
+from tests.waiting import turns, until
 
 HERE = "192.0.2.1"
 
@@ -111,6 +111,26 @@ async def test_a_listener_of_more_rows_does_not_wait_for_the_next_poll() -> None
         assert await anext(few) == [1, 2]
         async with aclosing(live.rows("ranking", ranking.look, 30, HERE)) as many:
             assert await anext(many) == [1, 2]
+    assert ranking.asked == [3, 30]
+
+
+async def test_nor_does_one_who_comes_during_the_first_read() -> None:
+    """As two boards of one page do, of which one shows more."""
+    ranking, live, goes_on = Ranking(), Live(60), asyncio.Event()
+
+    async def slow(number: int) -> list[int]:
+        rows = await ranking.look(number)
+        await goes_on.wait()
+        return rows
+
+    few, many = live.rows("ranking", slow, 3, HERE), live.rows("ranking", slow, 30, HERE)
+    async with aclosing(few), aclosing(many):
+        first = asyncio.create_task(anext(few))
+        await until(lambda: ranking.asked, "the first read is under way")
+        second = asyncio.create_task(anext(many))
+        await turns()
+        goes_on.set()
+        assert [len(rows) for rows in await asyncio.wait_for(asyncio.gather(first, second), 30)] == [3, 30]
     assert ranking.asked == [3, 30]
 
 
