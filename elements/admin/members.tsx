@@ -36,9 +36,11 @@ export class Members implements Area {
     this.found = new Pages(page, 'member', (after) => ask(MEMBERS, { search: this.search || null, after }).then((data) => data.members));
   }
 
-  /** All members, since the field for a name is empty then. */
+  /** All members, with an empty field for a name, also where it is shown already. */
   open() {
     this.search = '';
+    const input = this.page.find<HTMLInputElement>('[type=search]');
+    if (input) input.value = '';
     return this.found.open();
   }
 

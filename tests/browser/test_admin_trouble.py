@@ -405,6 +405,12 @@ async def test_all_members_are_listed_when_the_area_is_opened_again(visited: Vis
     await page.page.go_back()
     await expect(search).to_have_value("")
     await expect(members).to_have_count(100)
+    await search.fill("Bo Abara")
+    await search.press("Enter")
+    await expect(members).to_have_count(1)
+    await page.page.get_by_role("link", name="Members").click()
+    await expect(members).to_have_count(100)
+    await expect(search).to_have_value("")
 
 
 async def test_the_file_of_a_member_is_fetched_from_nobody_else_s_place(visited: Visited, browser: Browser) -> None:
