@@ -67,6 +67,8 @@ class Admin extends Part<AdminViewerData> {
   private documents: Record<string, string> | null = null;
   private waiting: ((isBack: boolean) => void)[] = [];
   private others: Record<string, Area> = {};
+  /** The areas of each set of roles: what was typed there stays for whoever may do the same. */
+  private made: Record<string, Record<string, Area>> = {};
 
   constructor(host: HTMLElement, translated: any) {
     super(host, service as any, translated, 'admin', english, css);
@@ -127,11 +129,19 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private async lookForSession() {
-    if (!this.waiting.length) return;
+    if (this.waiting.length && (await this.lookForViewer())) this.goOn(true);
+  }
+
+  /** In another tab. Where they are signed out, the dialog asks for a sign-in once one is needed. */
+  protected override async signedInOrOut() {
+    await this.lookForViewer();
+  }
+
+  /** Whether anybody is signed in, who may be somebody else by now. */
+  private async lookForViewer() {
     const data = await service.ask(ADMIN_VIEWER, {}).catch(() => null);
-    if (!data?.viewer) return;
-    this.viewer = data.viewer; // perhaps somebody else
-    this.goOn(true);
+    if (data?.viewer && data.viewer.id !== this.viewer?.id) this.arrived(data);
+    return Boolean(data?.viewer);
   }
 
   private goOn(isBack: boolean) {
@@ -197,7 +207,7 @@ class Admin extends Part<AdminViewerData> {
 
   protected arrived({ viewer }: AdminViewerData) {
     this.viewer = viewer;
-    this.others = {
+    this.others = this.made[String(viewer?.roles)] ??= {
       ...(this.has('editor') && this.editing()),
       ...(this.has('moderator') && { rules: new Rules(this, this.has('admin')), members: new Members(this, this.has('admin')), journal: new Journal(this) }),
       ...(this.has('admin') && { webhooks: new Webhooks(this), service: new ServiceState(this) }),

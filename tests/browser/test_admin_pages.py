@@ -755,6 +755,22 @@ async def test_a_demo_signs_in_as_an_editor_with_one_click(visited: Visited, bro
     await expect(explorer.answer).to_contain_text('"viewer": null')
 
 
+async def test_a_page_names_whom_another_tab_has_signed_in(visited: Visited, browser: Browser) -> None:
+    """With the areas of their roles. What was typed before stays for whoever may do the same."""
+    page = (await opened(visited, browser, None, "#/boards")).page
+    await page.get_by_role("button", name="Sign in as Ines Castillo, editor").click()
+    await page.get_by_label("Title of a new board").fill("Half a title")
+    tab = await page.context.new_page()
+    await tab.goto(f"{visited.service.url}/admin#/boards")
+    for name, role, area in (("Emil Berg", "moderator", "Rules"), ("Ines Castillo", "editor", "Words")):
+        await tab.get_by_role("button", name="Sign out").click()
+        await tab.get_by_role("button", name=f"Sign in as {name}, {role}").click()
+        await expect(page.locator("header p")).to_contain_text(name)
+        await expect(page.get_by_role("link", name=area)).to_be_visible()
+        await expect(page.get_by_role("link", name="Words")).to_have_count(int(role == "editor"))
+    await expect(page.get_by_label("Title of a new board")).to_have_value("Half a title")
+
+
 async def copied(page: Page, begins: str) -> str:
     """The text that a button has copied, which begins so."""
 
