@@ -538,8 +538,8 @@ class Admin extends Part<AdminViewerData> {
     return (
       <section class={place} tabindex={this.history ? 0 : undefined}>
         {this.history && <h2>{this.t('history', { name: this.marked(this.history) })}</h2>}
-        {this.history?.comments.nodes.map(({ id, body, createdAt, status }) => (
-          <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" dir="auto">{body}</p></div>
+        {this.history?.comments.nodes.map(({ id, body, language, createdAt, status }) => (
+          <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" lang={language} dir="auto">{body}</p></div>
         ))}
       </section>
     );
@@ -578,7 +578,7 @@ class Admin extends Part<AdminViewerData> {
   private marked = ({ name, isGuest }: { name: string; isGuest: boolean }) => (isGuest ? `${name} (${this.t('guest')})` : name);
 
   private comment(comment: Comment, place: number) {
-    const { id, author, product, createdAt, body, title, status, heldBy, thread, inReplyTo, reportReasons } = comment;
+    const { id, author, product, language, createdAt, body, title, status, heldBy, thread, inReplyTo, reportReasons } = comment;
     // What is pressed stays where it is until it is released: then its click is about the comment.
     const focused = () => this.find('article:active') || this.go(id);
     return (
@@ -588,8 +588,8 @@ class Admin extends Part<AdminViewerData> {
         {thread && <p class="soft" dir="auto">{inReplyTo && !inReplyTo.removed ? this.t('replyTo', { name: this.marked(inReplyTo.author), text: inReplyTo.body.slice(0, 200) }) : this.t('replyToGone')}</p>}
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}
-        {title && <p dir="auto"><strong>{title}</strong></p>}
-        <p class="body" dir="auto">{body}</p>
+        {title && <p lang={language} dir="auto"><strong>{title}</strong></p>}
+        <p class="body" lang={language} dir="auto">{body}</p>
         {this.answerOf(comment)}
         {id === this.current && this.history?.id === author.id && this.before('stack within')}
       </article>

@@ -122,6 +122,7 @@ async def test_an_admin_sees_a_review_s_stars_and_answers_it(visited: Visited, b
     page = await opened(visited, browser, "admin", "#/comments/latest")
     mine = page.page.locator("ringside-admin article").filter(has_text="Ganz gut.")
     await expect(mine).to_contain_text(re.compile(r"rated · ★★★★☆4 stars · German · .* · published"))
+    await expect(mine.locator("p.body").first).to_have_attribute("lang", "de")  # for the voice that reads it
     query = f'{{ node(id: "{review}") {{ ... on Comment {{ answer {{ body }} }} }} }}'
     for text in ("Thank you.", ""):
         await mine.get_by_role("button", name="Answer for the site").click()
