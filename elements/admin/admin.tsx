@@ -67,6 +67,8 @@ class Admin extends Part<AdminViewerData> {
   private documents: Record<string, string> | null = null;
   private waiting: ((isBack: boolean) => void)[] = [];
   private others: Record<string, Area> = {};
+  /** The areas of each set of roles: what was typed there stays for whoever may do the same. */
+  private made: Record<string, Record<string, Area>> = {};
 
   constructor(host: HTMLElement, translated: any) {
     super(host, service as any, translated, 'admin', english, css);
@@ -127,11 +129,19 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private async lookForSession() {
-    if (!this.waiting.length) return;
+    if (this.waiting.length && (await this.lookForViewer())) this.goOn(true);
+  }
+
+  /** In another tab. Where they are signed out, the dialog asks for a sign-in once one is needed. */
+  protected override async signedInOrOut() {
+    await this.lookForViewer();
+  }
+
+  /** Whether anybody is signed in, who may be somebody else by now. */
+  private async lookForViewer() {
     const data = await service.ask(ADMIN_VIEWER, {}).catch(() => null);
-    if (!data?.viewer) return;
-    this.viewer = data.viewer; // perhaps somebody else
-    this.goOn(true);
+    if (data?.viewer && data.viewer.id !== this.viewer?.id) this.arrived(data);
+    return Boolean(data?.viewer);
   }
 
   private goOn(isBack: boolean) {
@@ -197,7 +207,7 @@ class Admin extends Part<AdminViewerData> {
 
   protected arrived({ viewer }: AdminViewerData) {
     this.viewer = viewer;
-    this.others = {
+    this.others = this.made[String(viewer?.roles)] ??= {
       ...(this.has('editor') && this.editing()),
       ...(this.has('moderator') && { rules: new Rules(this, this.has('admin')), members: new Members(this, this.has('admin')), journal: new Journal(this) }),
       ...(this.has('admin') && { webhooks: new Webhooks(this), service: new ServiceState(this) }),
@@ -528,8 +538,8 @@ class Admin extends Part<AdminViewerData> {
     return (
       <section class={place} tabindex={this.history ? 0 : undefined}>
         {this.history && <h2>{this.t('history', { name: this.marked(this.history) })}</h2>}
-        {this.history?.comments.nodes.map(({ id, body, createdAt, status }) => (
-          <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" dir="auto">{body}</p></div>
+        {this.history?.comments.nodes.map(({ id, body, language, createdAt, status }) => (
+          <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" lang={language} dir="auto">{body}</p></div>
         ))}
       </section>
     );
@@ -568,7 +578,7 @@ class Admin extends Part<AdminViewerData> {
   private marked = ({ name, isGuest }: { name: string; isGuest: boolean }) => (isGuest ? `${name} (${this.t('guest')})` : name);
 
   private comment(comment: Comment, place: number) {
-    const { id, author, product, createdAt, body, title, status, heldBy, thread, inReplyTo, reportReasons } = comment;
+    const { id, author, product, language, createdAt, body, title, status, heldBy, thread, inReplyTo, reportReasons } = comment;
     // What is pressed stays where it is until it is released: then its click is about the comment.
     const focused = () => this.find('article:active') || this.go(id);
     return (
@@ -578,8 +588,8 @@ class Admin extends Part<AdminViewerData> {
         {thread && <p class="soft" dir="auto">{inReplyTo && !inReplyTo.removed ? this.t('replyTo', { name: this.marked(inReplyTo.author), text: inReplyTo.body.slice(0, 200) }) : this.t('replyToGone')}</p>}
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}
         {reportReasons?.length ? <p class="error">{this.t('reported', { reasons: reportReasons.join(', ') })}</p> : null}
-        {title && <p dir="auto"><strong>{title}</strong></p>}
-        <p class="body" dir="auto">{body}</p>
+        {title && <p lang={language} dir="auto"><strong>{title}</strong></p>}
+        <p class="body" lang={language} dir="auto">{body}</p>
         {this.answerOf(comment)}
         {id === this.current && this.history?.id === author.id && this.before('stack within')}
       </article>

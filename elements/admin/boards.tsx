@@ -21,6 +21,7 @@ type Texts = { name: string; description: string; link: string; imageUrl: string
 /** The contender that is being changed, and the button that opened its form. */
 type Edited = { contender: Stored; button: string; draft: Draft<Texts>; picture: Picture<Texts> };
 type Settings = { title: string; opensAt: string; closesAt: string; electorate: string; membersSince: string; resultsVisible: string };
+type Forms = { settings: Draft<Settings>; contender: Draft<Texts>; picture: Picture<Texts> };
 
 const ELECTORATES = ['EVERYBODY', 'MEMBERS'];
 const RESULTS = ['ALWAYS', 'AFTER_VOTING', 'AFTER_CLOSE'];
@@ -59,9 +60,8 @@ export class Boards implements Area {
   private board: Board | null = null;
   private wanted = '';
   private fresh: Draft<{ title: string; slug: string }>;
-  private settings: Draft<Settings> | null = null;
-  private contender: Draft<Texts>;
-  private picture: Picture<Texts>;
+  /** What is typed about the boards, by board. */
+  private forms: Record<string, Forms> = {};
   private edited: Edited | null = null;
   private voter: Draft<{ voter: string; sameAddress: boolean }>;
   private suspects: Pages<Suspect> | null = null;
@@ -79,8 +79,6 @@ export class Boards implements Area {
   constructor(private page: Page, private addMany: (board: Board) => void) {
     this.boards = new Pages(page, 'board', (after) => ask(BOARDS, { after }).then((data) => data.boards));
     this.fresh = new Draft(page, 'new-board', { title: '', slug: '' });
-    this.contender = this.emptyContender();
-    this.picture = new Picture(page, this.contender);
     this.voter = new Draft(page, 'void', { voter: '', sameAddress: false });
   }
 
@@ -88,8 +86,9 @@ export class Boards implements Area {
     return this.boards.open();
   }
 
-  private emptyContender() {
-    return new Draft<Texts>(this.page, 'contender', { name: '', description: '', link: '', imageUrl: '', svg: '' });
+  private newForms(values: Settings): Forms {
+    const contender = new Draft<Texts>(this.page, 'contender', { name: '', description: '', link: '', imageUrl: '', svg: '' });
+    return { settings: new Draft<Settings>(this.page, 'board', values), contender, picture: new Picture(this.page, contender) };
   }
 
   // ── a board ──
@@ -109,8 +108,7 @@ export class Boards implements Area {
   private async choose(slug: string) {
     if (await this.contenderComesFirst()) return;
     this.wanted = slug;
-    [this.suspects, this.search, this.edited, this.contender] = [null, null, null, this.emptyContender()];
-    this.picture = new Picture(this.page, this.contender);
+    [this.suspects, this.search, this.edited] = [null, null, null];
     this.suspected.clear();
     await this.read(slug);
     if (this.wanted === slug) await this.page.focus('#chosen-board');
@@ -123,8 +121,7 @@ export class Boards implements Area {
     const { title, opensAt, closesAt, electorate, membersSince, resultsVisible } = data.board;
     const times = { opensAt: local(opensAt), closesAt: local(closesAt), membersSince: local(membersSince) };
     const values = { title, ...times, electorate, resultsVisible };
-    if (this.board?.slug === slug) this.settings!.follow(values);
-    else this.settings = new Draft<Settings>(this.page, 'board', values);
+    (this.forms[slug] ??= this.newForms(values)).settings.follow(values);
     this.board = this.board?.slug === slug ? withMore(data.board, this.board) : data.board;
     // Whoever has joined since all pages were read is on none of them.
     if (this.board !== data.board && !this.board.contenders.pageInfo.hasNextPage) await this.append();
@@ -148,12 +145,13 @@ export class Boards implements Area {
   private async save(event: Event) {
     event.preventDefault();
     const { board } = this;
-    const { title, opensAt, closesAt, electorate, membersSince, resultsVisible } = this.settings!.values;
+    const { settings } = this.forms[board!.slug]!;
+    const { title, opensAt, closesAt, electorate, membersSince, resultsVisible } = settings.values;
     const changed: Record<string, unknown> = { title, electorate, resultsVisible };
     if (opensAt !== local(board!.opensAt)) changed.opensAt = moment(opensAt);
     if (closesAt !== local(board!.closesAt)) changed.closesAt = moment(closesAt);
     if (electorate === 'MEMBERS' && membersSince !== local(board!.membersSince)) changed.membersSince = moment(membersSince);
-    const answer = await this.settings!.send(UPDATE_BOARD, { slug: board!.slug, ...changed, revision: board!.revision }, () => this.read(board!.slug));
+    const answer = await settings.send(UPDATE_BOARD, { slug: board!.slug, ...changed, revision: board!.revision }, () => this.read(board!.slug));
     if (!answer) return;
     await this.open();
     this.page.say(this.page.t('saved'));
@@ -163,14 +161,15 @@ export class Boards implements Area {
 
   private async add(event: Event) {
     event.preventDefault();
-    const { values } = this.contender;
-    const { name } = values;
-    if (!(await this.contender.send(ADD_CONTENDER, { board: this.board!.slug, ...given(values) }))) return;
-    this.contender.clear();
-    this.picture.leaveOut();
-    await this.read(this.board!.slug);
+    const { slug } = this.board!;
+    const { contender, picture } = this.forms[slug]!;
+    const { name } = contender.values;
+    if (!(await contender.send(ADD_CONTENDER, { board: slug, ...given(contender.values) }))) return;
+    contender.clear();
+    picture.leaveOut();
+    await this.read(slug);
     this.page.say(this.page.t('contenderAdded', { name }));
-    await this.page.focus('#contender-name');
+    if (this.board?.slug === slug) await this.page.focus('#contender-name');
   }
 
   private async load(id: string) {
@@ -364,6 +363,7 @@ export class Boards implements Area {
 
   private chosen(board: Board) {
     const { page } = this;
+    const forms = this.forms[board.slug]!;
     return (
       <section class="stack" key={board.slug}>
         <h2 id="chosen-board" tabindex="-1" dir="auto">{board.title}</h2>
@@ -372,8 +372,8 @@ export class Boards implements Area {
           <button type="button" onclick={() => this.addMany(board)}>{page.t('imports')}</button>
         </div>
         <div class="two even">
-          {this.settingsForm()}
-          {this.contenderForm()}
+          {this.settingsForm(forms)}
+          {this.contenderForm(forms)}
         </div>
         {this.contenders(board)}
         {this.suspectsSection()}
@@ -381,10 +381,9 @@ export class Boards implements Area {
     );
   }
 
-  private settingsForm() {
+  private settingsForm({ settings: draft }: Forms) {
     const { page } = this;
     const options = (names: string[]) => names.map((name) => <option value={name}>{page.t(name)}</option>);
-    const draft = this.settings!;
     return (
       <form class="stack" onsubmit={(event: Event) => this.save(event)}>
         <h3>{page.t('settings')}</h3>
@@ -399,15 +398,15 @@ export class Boards implements Area {
     );
   }
 
-  private contenderForm() {
+  private contenderForm({ contender, picture }: Forms) {
     const { page } = this;
     return (
       <form class="stack" onsubmit={(event: Event) => this.add(event)}>
         <h3>{page.t('addContender')}</h3>
-        {this.contender.field('name', page.t('name'), { required: true })}
-        {this.contender.field('description', page.t('description'))}
-        {this.contender.field('link', page.t('link'), { type: 'url' })}
-        {this.picture.view()}
+        {contender.field('name', page.t('name'), { required: true })}
+        {contender.field('description', page.t('description'))}
+        {contender.field('link', page.t('link'), { type: 'url' })}
+        {picture.view()}
         <div class="row"><button type="submit">{page.t('add')}</button></div>
       </form>
     );

@@ -6,7 +6,7 @@
 import { type View, h } from '../base/dom';
 import { newKey } from '../base/part';
 import type { Doc } from '../service';
-import { type Page, time } from './area';
+import { type Page, local, moment, time } from './area';
 
 type Value = string | boolean;
 export type Values = Record<string, Value>;
@@ -16,6 +16,9 @@ interface Control {
   hint?: string;
   [attribute: string]: any;
 }
+
+/** A local time over which the clock is put forward. */
+const isLeaptOver = (typed: string) => Boolean(typed) && local(moment(typed)) !== typed.slice(0, 16);
 
 /** Somebody else has changed it since it was read. */
 const isConflict = ({ code, path }: { code?: string; path?: string[] | null }) => code === 'CONFLICT' && path?.at(-1) === 'revision';
@@ -119,11 +122,20 @@ export class Draft<V extends Values> {
    * stored now, once it was taken or if somebody else has changed or removed it.
    */
   async send(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
+    if (await this.hasLeaptOver()) return null;
     const answer = await this.once(() => this.sendNow(document, input, reread));
     if (!answer?.code) return answer;
     if (isConflict(answer)) this.page.say(this.page.t('changedMeanwhile'));
     else await this.refuse(answer);
     return null;
+  }
+
+  /** Whether a time was typed that does not exist, which is then said at its field. */
+  private async hasLeaptOver() {
+    const isTime = (name: string) => this.page.find<HTMLInputElement>(`#${this.id}-${name}`)?.type === 'datetime-local';
+    const name = Object.keys(this.values).find((one) => isTime(one) && isLeaptOver(`${this.values[one]}`));
+    if (name) await this.refuse({ code: '', message: this.page.t('noSuchTime'), path: [name] });
+    return Boolean(name);
   }
 
   private async sendNow(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {

@@ -43,10 +43,10 @@ export class Events implements Area {
   private card: Card | null = null;
   private wanted = '';
   private fresh: Draft<{ name: string; season: string; startsAt: string; matches: string }>;
-  private settings: Draft<Settings> | null = null;
-  /** What is typed for the cards, by event. */
+  /** What is typed about the events, each by its event. */
+  private settings: Record<string, Draft<Settings>> = {};
   private matches: Record<string, Lines> = {};
-  private answer: Draft<{ answer: string }> | null = null;
+  private answers: Record<string, Draft<{ answer: string }>> = {};
   private edited: Edited | null = null;
   private dragged: string | null = null;
   private isKeyDown = false;
@@ -99,13 +99,8 @@ export class Events implements Area {
     const details = { description: description ?? '', place: place ?? '', imageUrl: imageUrl ?? '' };
     const values = { name, startsAt: local(startsAt), ...details, question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
     const answer = { answer: String(tieBreak?.answer ?? '') };
-    if (this.card?.id === id) {
-      this.settings!.follow(values);
-      this.answer!.follow(answer);
-    } else {
-      this.settings = new Draft<Settings>(this.page, 'event', values);
-      this.answer = new Draft(this.page, 'tie-break', answer);
-    }
+    (this.settings[id] ??= new Draft<Settings>(this.page, 'event', values)).follow(values);
+    (this.answers[id] ??= new Draft(this.page, 'tie-break', answer)).follow(answer);
     this.card = data.event;
     this.followMatch(data.event);
     // The list says of the event what its card says.
@@ -123,13 +118,14 @@ export class Events implements Area {
   private async save(event: Event) {
     event.preventDefault();
     const card = this.card!;
-    const { name, startsAt, question, unit, cancelled, ...details } = this.settings!.values;
+    const settings = this.settings[card.id]!;
+    const { name, startsAt, question, unit, cancelled, ...details } = settings.values;
     const changed: Record<string, unknown> = { name, cancelled };
     // Not again what is stored: an address whose host is no longer allowed would be refused.
     for (const [each, text] of Object.entries(details)) if (text !== (card[each as keyof typeof details] ?? '')) changed[each] = text || null;
     if (startsAt !== local(card.startsAt)) changed.startsAt = moment(startsAt);
     if (question !== (card.tieBreak?.question ?? '') || unit !== (card.tieBreak?.unit ?? '')) changed.tieBreak = question ? { question, unit: unit || null } : null;
-    const answer = await this.settings!.send(UPDATE_EVENT, { event: card.id, ...changed, revision: card.revision }, () => this.read(card.id));
+    const answer = await settings.send(UPDATE_EVENT, { event: card.id, ...changed, revision: card.revision }, () => this.read(card.id));
     if (!answer) return;
     await this.events.open();
     this.page.say(this.page.t('saved'));
@@ -148,8 +144,8 @@ export class Events implements Area {
     await this.read(event);
     if (this.card === card || this.card?.id !== event) return;
     if (this.card.tieBreak?.answer !== card!.tieBreak?.answer) return this.page.say(this.page.t('changedMeanwhile'));
-    const answer = await this.answer!.send(RECORD_TIE_BREAK, { event, answer: Number(this.answer!.values.answer) });
-    if (!answer) return;
+    const draft = this.answers[event]!;
+    if (!(await draft.send(RECORD_TIE_BREAK, { event, answer: Number(draft.values.answer) }))) return;
     await this.read(event);
     this.page.say(this.page.t(this.recorded));
   }
@@ -303,7 +299,7 @@ export class Events implements Area {
 
   private chosen(card: Card) {
     const { page } = this;
-    const draft = this.settings!;
+    const draft = this.settings[card.id]!;
     return (
       <section class="stack" key={card.id}>
         <h2 id="chosen-event" tabindex="-1" dir="auto">{card.name}</h2>
@@ -341,7 +337,7 @@ export class Events implements Area {
     const { page } = this;
     return (
       <form class="row end" onsubmit={(event: Event) => { event.preventDefault(); void this.answerTieBreak(id); }}>
-        {this.answer!.field('answer', page.t('tieBreakAnswer', { question: tieBreak!.question }), { type: 'number', step: 'any', required: true })}
+        {this.answers[id]!.field('answer', page.t('tieBreakAnswer', { question: tieBreak!.question }), { type: 'number', step: 'any', required: true })}
         <button type="submit">{page.t('recordAnswer')}</button>
       </form>
     );

@@ -27,7 +27,8 @@ export class Members implements Area {
   /** The addresses of files, by the ids of the members whom they are about. */
   private files: Record<string, string> = {};
   private search = '';
-  private suspension!: Draft<{ reason: string; until: string }>;
+  /** What is typed about suspending them, by member. */
+  private suspensions: Record<string, Draft<{ reason: string; until: string }>> = {};
   private roles!: Draft<Ticked>;
   private parts!: Draft<Ticked>;
 
@@ -35,9 +36,11 @@ export class Members implements Area {
     this.found = new Pages(page, 'member', (after) => ask(MEMBERS, { search: this.search || null, after }).then((data) => data.members));
   }
 
-  /** All members, since the field for a name is empty then. */
+  /** All members, with an empty field for a name, also where it is shown already. */
   open() {
     this.search = '';
+    const input = this.page.find<HTMLInputElement>('[type=search]');
+    if (input) input.value = '';
     return this.found.open();
   }
 
@@ -51,7 +54,7 @@ export class Members implements Area {
 
   private choose(member: Member) {
     this.chosen = member;
-    this.suspension = new Draft(this.page, 'suspend', { reason: '', until: '' });
+    this.suspensions[member.id] ??= new Draft(this.page, 'suspend', { reason: '', until: '' });
     this.roles = new Draft(this.page, 'role', rolesOf(member));
     this.parts = new Draft(this.page, 'part', ticked(PARTS, () => true));
     void this.page.focus('#member');
@@ -85,9 +88,12 @@ export class Members implements Area {
   private async suspend(event: Event) {
     event.preventDefault();
     const member = this.chosen!;
-    const { reason, until } = this.suspension.values;
-    const answer = await this.suspension.send(SUSPEND_MEMBER, { user: member.id, reason, until: moment(until) });
-    if (answer) await this.done(member, answer, 'nowSuspended');
+    const suspension = this.suspensions[member.id]!;
+    const { reason, until } = suspension.values;
+    const answer = await suspension.send(SUSPEND_MEMBER, { user: member.id, reason, until: moment(until) });
+    if (!answer) return;
+    suspension.clear();
+    await this.done(member, answer, 'nowSuspended');
   }
 
   /** What takes long is a job, which the page waits for; somebody else may be chosen meanwhile. */
@@ -155,6 +161,7 @@ export class Members implements Area {
 
   private detail(member: Member) {
     const { page } = this;
+    const suspension = this.suspensions[member.id]!;
     const takeBack = (event: Event) => {
       event.preventDefault();
       void this.act(TAKE_BACK, { parts: chosenOf(this.parts) }, 'tookBack');
@@ -179,8 +186,8 @@ export class Members implements Area {
           </div>
         ) : (
           <form class="stack" onsubmit={(event: Event) => this.suspend(event)}>
-            {this.suspension.field('reason', page.t('reason'), { required: true })}
-            {this.suspension.field('until', page.t('until'), { type: 'datetime-local' })}
+            {suspension.field('reason', page.t('reason'), { required: true })}
+            {suspension.field('until', page.t('until'), { type: 'datetime-local' })}
             <button type="submit">{page.t('suspend')}</button>
           </form>
         )}

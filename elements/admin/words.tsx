@@ -43,8 +43,9 @@ export class Words implements Area {
   private days: Day[] = [];
   private wanted = '';
   private fresh: Draft<Settings>;
-  private settings!: Draft<Settings>;
-  private added!: Draft<Texts>;
+  /** What is typed about the lists, each by its list. */
+  private settings: Record<string, Draft<Settings>> = {};
+  private added: Record<string, Draft<Texts>> = {};
   private edited: Edited | null = null;
   private removed: Draft<Texts> | null = null;
   private drawn = new Rows<Word>();
@@ -91,8 +92,8 @@ export class Words implements Area {
     const [data] = await Promise.all([this.load(id), words.open()]);
     if (!data?.wordList || !words.nodes || this.wanted !== id) return;
     [this.words, this.edited, this.removed] = [words, null, null];
+    if (!this.added[id]?.isChanged) this.added[id] = this.emptyWord();
     this.show(data);
-    this.added = this.emptyWord();
     await this.page.focus('#chosen-list');
   }
 
@@ -110,18 +111,17 @@ export class Words implements Area {
   private show({ wordList, upcomingWords }: WordListCardData) {
     const { id, name, level, public: isPublic } = wordList!;
     const values = { name, level: level === null ? '' : String(level), public: isPublic };
-    if (this.list?.id === id) this.settings.follow(values);
-    else this.settings = new Draft<Settings>(this.page, 'list', values);
+    (this.settings[id] ??= new Draft<Settings>(this.page, 'list', values)).follow(values);
     [this.list, this.days] = [wordList, upcomingWords];
-    this.page.render();
   }
 
   private async save(event: Event) {
     event.preventDefault();
     const { id, revision } = this.list!;
-    const { name, level, public: isPublic } = this.settings.values;
+    const settings = this.settings[id]!;
+    const { name, level, public: isPublic } = settings.values;
     const changed = { name, level: level ? Number(level) : null, public: isPublic, revision };
-    if (!(await this.settings.send(UPDATE_WORD_LIST, { list: id, ...changed }, () => this.read()))) return;
+    if (!(await settings.send(UPDATE_WORD_LIST, { list: id, ...changed }, () => this.read()))) return;
     await this.lists.open();
     this.page.say(this.page.t('saved'));
   }
@@ -143,14 +143,14 @@ export class Words implements Area {
 
   private async add(event: Event) {
     event.preventDefault();
-    const { values } = this.added;
     const { id } = this.list!;
-    const answer = await this.added.send(ADD_WORDS, { list: id, words: [given(values)] });
+    const added = this.added[id]!;
+    const answer = await added.send(ADD_WORDS, { list: id, words: [given(added.values)] });
     if (!answer) return;
+    const { chinese } = added.values;
+    added.clear();
+    added.values.chinese = chinese;
     if (this.list?.id !== id) return this.saysAdded(answer.words[0]); // another list was chosen meanwhile
-    const { chinese } = values;
-    this.added.clear();
-    this.added.values.chinese = chinese;
     await this.came(answer.words[0]);
     await this.page.focus(`#new-word-${chinese ? 'simplified' : 'term'}`);
   }
@@ -275,7 +275,7 @@ export class Words implements Area {
           <div class="stack">{this.settingsForm(list)}{this.deleteForm()}</div>
           <form class="stack" onsubmit={(event: Event) => this.add(event)}>
             <h3>{page.t('addWord')}</h3>
-            {this.fields(this.added)}
+            {this.fields(this.added[list.id]!)}
             <div class="row"><button type="submit">{page.t('add')}</button></div>
           </form>
         </div>
@@ -286,7 +286,8 @@ export class Words implements Area {
   }
 
   private settingsForm(list: List) {
-    const { page, settings } = this;
+    const { page } = this;
+    const settings = this.settings[list.id]!;
     return (
       <form class="stack" onsubmit={(event: Event) => this.save(event)}>
         <h3>{page.t('settings')}</h3>
@@ -313,7 +314,7 @@ export class Words implements Area {
     const spelled = draft.values.chinese
       ? [shown('simplified', { required: true }), shown('traditional'), shown('pinyin')]
       : [shown('term', { required: true }), shown('reading')];
-    const chinese = draft === this.added ? [draft.field('chinese', this.page.t('chinese'), { type: 'checkbox' })] : [];
+    const chinese = draft.id === 'new-word' ? [draft.field('chinese', this.page.t('chinese'), { type: 'checkbox' })] : [];
     return [...chinese, ...spelled, shown('definition', { required: true }), shown('example'), shown('audioUrl', { type: 'url', dir: 'ltr' })];
   }
 

@@ -55,7 +55,12 @@ async function signOut() {
 export function useSession() {
   const [session, setSession] = useState(NOBODY);
   const refresh = () => read().then(setSession);
-  useEffect(() => void refresh(), []);
+  useEffect(() => {
+    const changed = ({ key }) => [STORED, null].includes(key) && refresh(); // by another tab
+    window.addEventListener('storage', changed);
+    refresh();
+    return () => window.removeEventListener('storage', changed);
+  }, []);
   return [session, () => signOut().then(refresh)];
 }
 

@@ -165,7 +165,8 @@ async def test_a_member_downloads_what_is_stored_and_claims_earlier_comments(
 ) -> None:
     """Those of another system that came after their first sign-in; the page stays where it is.
 
-    Pressed again after an answer was lost, the button leads to the file that is being written already.
+    Pressed again after an answer was lost, the button leads to the file that is being written already. What was typed
+    and is not saved stays.
     """
     page = await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")
@@ -193,8 +194,16 @@ async def test_a_member_downloads_what_is_stored_and_claims_earlier_comments(
         ringside_process, "import", "disqus", file, "--product", "{path}", **world.service.variables
     )
     assert "The others were imported" in imported.stderr
+    replies, name = page.locator("#replies"), page.get_by_role("textbox", name="Name", exact=True)
+    await replies.check()
+    await name.fill("Ann, soon")
     await page.get_by_role("button", name="Claim my earlier comments").click()
     await expect(page.get_by_role("status")).to_have_text(re.compile(r"^Comments that are yours now: [1-9]\.$"))
+    await page.get_by_role("button", name="Delete my account").click()
+    await page.get_by_role("button", name="Back").click()
+    await expect(page.get_by_role("heading", name=SIGNED_IN)).to_be_focused()
+    await expect(replies).to_be_checked()
+    await expect(name).to_have_value("Ann, soon")
 
 
 async def test_a_member_deletes_their_account_after_signing_in_again(world: World, context: BrowserContext) -> None:

@@ -94,6 +94,22 @@ async def test_a_line_that_is_no_match_stays_and_says_why(visited: Visited, brow
     await assert_clean(page)
 
 
+async def test_a_beginning_that_the_clock_leaps_over_is_refused_at_its_field(
+    visited: Visited, browser: Browser
+) -> None:
+    """In place of another hour, of which nobody would be told."""
+    page = (await opened(visited, browser, "editor", "#/events", timezone_id="Europe/Berlin")).page
+    await page.locator("#new-event-name").fill("Leapt over")
+    begins = page.locator("#new-event-startsAt")
+    await begins.fill("2027-03-28T02:30")
+    await begins.press("Enter")
+    await expect(page.locator("#new-event-startsAt-refused")).to_contain_text("There is no such time on that day")
+    await expect(begins).to_have_attribute("aria-invalid", "true")
+    await begins.fill("2027-03-28T03:30")
+    await begins.press("Enter")
+    await expect(page.get_by_role("status")).to_contain_text("Leapt over")
+
+
 async def test_points_that_are_no_number_are_refused_with_their_line(visited: Visited, browser: Browser) -> None:
     """A match is not silently worth one point. A line without points is."""
     page = await opened(visited, browser, "editor", "#/events")

@@ -122,6 +122,7 @@ async def test_an_admin_sees_a_review_s_stars_and_answers_it(visited: Visited, b
     page = await opened(visited, browser, "admin", "#/comments/latest")
     mine = page.page.locator("ringside-admin article").filter(has_text="Ganz gut.")
     await expect(mine).to_contain_text(re.compile(r"rated · ★★★★☆4 stars · German · .* · published"))
+    await expect(mine.locator("p.body").first).to_have_attribute("lang", "de")  # for the voice that reads it
     query = f'{{ node(id: "{review}") {{ ... on Comment {{ answer {{ body }} }} }} }}'
     for text in ("Thank you.", ""):
         await mine.get_by_role("button", name="Answer for the site").click()
@@ -753,6 +754,22 @@ async def test_a_demo_signs_in_as_an_editor_with_one_click(visited: Visited, bro
     await expect(page.page.get_by_text("These pages are for moderators")).to_be_visible()
     await explorer.run()
     await expect(explorer.answer).to_contain_text('"viewer": null')
+
+
+async def test_a_page_names_whom_another_tab_has_signed_in(visited: Visited, browser: Browser) -> None:
+    """With the areas of their roles. What was typed before stays for whoever may do the same."""
+    page = (await opened(visited, browser, None, "#/boards")).page
+    await page.get_by_role("button", name="Sign in as Ines Castillo, editor").click()
+    await page.get_by_label("Title of a new board").fill("Half a title")
+    tab = await page.context.new_page()
+    await tab.goto(f"{visited.service.url}/admin#/boards")
+    for name, role, area in (("Emil Berg", "moderator", "Rules"), ("Ines Castillo", "editor", "Words")):
+        await tab.get_by_role("button", name="Sign out").click()
+        await tab.get_by_role("button", name=f"Sign in as {name}, {role}").click()
+        await expect(page.locator("header p")).to_contain_text(name)
+        await expect(page.get_by_role("link", name=area)).to_be_visible()
+        await expect(page.get_by_role("link", name="Words")).to_have_count(int(role == "editor"))
+    await expect(page.get_by_label("Title of a new board")).to_have_value("Half a title")
 
 
 async def copied(page: Page, begins: str) -> str:

@@ -303,18 +303,48 @@ async def test_matches_that_are_typed_for_one_event_are_added_to_no_other(visite
     for name in ("Typed lines", "Lines elsewhere"):
         visited.edit(CREATE_EVENT, name=name, season="2026", startsAt=starts)
     page = await opened(visited, browser, "editor", "#/events")
-    lines = page.page.locator("#card-matches")
+    lines, description = page.page.locator("#card-matches"), page.page.locator("#event-description")
     await page.page.get_by_role("button", name="Typed lines").click()
     await lines.fill("Ada v Bo")
+    await description.fill("A night of lines.")
     await page.page.get_by_role("button", name="Lines elsewhere").click()
     await expect(page.page.get_by_role("heading", name="Lines elsewhere")).to_be_focused()
     await expect(lines).to_have_value("")
+    await expect(description).to_have_value("")
     await page.page.locator("#new-event-name").fill("Made night")
     await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
     await page.page.get_by_role("button", name="Create").click()
     await expect(page.page.get_by_role("status")).to_contain_text("Made night")
     await page.page.get_by_role("button", name="Typed lines").click()
     await expect(lines).to_have_value("Ada v Bo")
+    await expect(description).to_have_value("A night of lines.")
+
+
+async def test_what_is_typed_about_one_entry_stays_while_another_is_looked_at(
+    visited: Visited, browser: Browser
+) -> None:
+    """With its own board, list or member; also if the button of what is shown is pressed again."""
+    for name in ("Kept one", "Kept two"):
+        visited.edit(CREATE_BOARD, slug=name.lower().replace(" ", "-"), title=name)
+        visited.edit(CREATE_LIST, name=name, public=True)
+    page = (await opened(visited, browser, "admin", "#/boards")).page
+    kept, other = (page.get_by_role("button", name=name) for name in ("Kept one", "Kept two"))
+    members = (page.locator("#member-0"), page.locator("#member-1"))
+    for area, (one, two), fields in (
+        ("Boards", (kept, other), ("#board-title", "#contender-name")),
+        ("Words", (kept, other), ("#list-name", "#new-word-term")),
+        ("Members", members, ("#suspend-reason",)),
+    ):
+        await page.get_by_role("link", name=area).click()
+        await one.click()
+        for field in fields:
+            await page.locator(field).fill("Typed")
+        for button, shown in ((one, "Typed"), (two, re.compile("^(?!Typed)")), (one, "Typed")):
+            await button.click()
+            await expect(button).to_have_attribute("aria-pressed", "true")
+            await expect(page.locator("h2[tabindex='-1']:focus")).to_be_visible()
+            for field in fields:
+                await expect(page.locator(field)).to_have_value(shown)
 
 
 @pytest.mark.parametrize(("kind", "typed"), [("board", "title"), ("event", "name")])
@@ -375,6 +405,12 @@ async def test_all_members_are_listed_when_the_area_is_opened_again(visited: Vis
     await page.page.go_back()
     await expect(search).to_have_value("")
     await expect(members).to_have_count(100)
+    await search.fill("Bo Abara")
+    await search.press("Enter")
+    await expect(members).to_have_count(1)
+    await page.page.get_by_role("link", name="Members").click()
+    await expect(members).to_have_count(100)
+    await expect(search).to_have_value("")
 
 
 async def test_the_file_of_a_member_is_fetched_from_nobody_else_s_place(visited: Visited, browser: Browser) -> None:

@@ -486,7 +486,10 @@ async def test_the_page_speaks_the_visitor_s_language(
 async def test_the_explorer_is_signed_in_by_the_session_and_out_by_a_button(
     world: World, context: BrowserContext
 ) -> None:
-    """Its button leads to the page, and the page leads back. A pasted token counts before the session."""
+    """Its button leads to the page, and the page leads back. It names whom another tab signs in.
+
+    A pasted token counts before the session.
+    """
     explorer = ExplorerPage(await context.new_page(), world.url)
     await explorer.page.set_viewport_size(VIEWPORT)
     await explorer.open()
@@ -501,6 +504,11 @@ async def test_the_explorer_is_signed_in_by_the_session_and_out_by_a_button(
     await explorer.write(explorer.headers, '{ "Authorization": "Bearer forged')
     await explorer.run()
     await expect(explorer.answer).to_contain_text("UNAUTHENTICATED")
+    tab = await context.new_page()
+    await tab.goto(f"{world.url}/sign-in")
+    await tab.get_by_role("button", name="Sign in as somebody else").click()
+    await by_provider(world, tab)
+    await expect(explorer.page.get_by_text("Signed in as Ada")).to_be_visible()
     await explorer.page.get_by_role("button", name="Sign out", exact=True).click()
     await expect(explorer.page.get_by_role("link", name="Sign in")).to_be_visible()
     assert await explorer.violations() == []

@@ -1,8 +1,8 @@
 // The member's leagues, in the account: creating and leaving them, and what captains do. Loaded once it is opened.
 
 import {
-  Refused, ask, asked, button, by, change, isolated, make, mark, option, reason, say, show, showSignedIn, signedIn,
-  tell, working,
+  Refused, ask, asked, button, by, change, goBack, isolated, make, mark, option, reason, say, show, signedIn, tell,
+  working,
 } from './sign-in.js';
 
 const { Seasons, OwnLeagues, LeagueMembers, CreateLeague, RotateLeagueCode } = asked.documents;
@@ -56,7 +56,7 @@ function confirmFirst(what, league, item) {
 }
 
 function back() {
-  showSignedIn();
+  goBack();
   by('account').open = true;
   by('leagues-title').focus();
 }

@@ -14,6 +14,7 @@ const by = id => document.getElementById(id);
 let texts = {};
 let signedIn = null;
 let adds = false; // whether an address is asked for to be added
+let filledFor = ''; // who is shown what they may change
 let shown = ''; // whose leagues and subscriptions the account has, or is reading
 const begun = {}; // by whom and what: the answers whose jobs are under way
 
@@ -287,17 +288,31 @@ function showNaming() {
 }
 
 function showSignedIn() {
+  filledFor = who();
   by('continue').hidden = !asked.site && !asked.returnTo;
   // A guest stays who they are with an address that is nobody's.
   by('somebody-else').textContent = say(signedIn.isGuest && offered('EMAIL') ? 'withAddress' : 'somebodyElse');
   by('somebody-else').hidden = signedIn.isGuest && !['EMAIL', 'PROVIDER'].some(offered);
   by('account').open = by('continue').hidden;
   fillProfile();
+  fillAddress();
   fillEmails();
   fillIdentities();
   fillMore();
-  show('signed-in', by('title').textContent, by('continue').hidden ? undefined : by('continue'));
+  showFilled();
 }
+
+function showFilled() {
+  show('signed-in', titleOfMember(), by('continue').hidden ? undefined : by('continue'));
+}
+
+// What was typed there, and is not saved yet, stays.
+function goBack() {
+  if (filledFor === who()) showFilled();
+  else showSignedIn();
+}
+
+const titleOfMember = () => say('signedInAs', { name: isolated(signedIn.name) });
 
 // What takes questions of its own, once the account is opened: signing in waits for none of it.
 async function fillMore() {
@@ -332,7 +347,7 @@ function button(key, label, work, look = 'quiet') {
 
 function fillProfile() {
   const { isGuest, suspension, timeZone } = signedIn, name = isolated(signedIn.name);
-  by('title').textContent = document.title = say('signedInAs', { name });
+  by('title').textContent = document.title = titleOfMember();
   by('continue').textContent = asked.site ? say('continueOn', { name, site: asked.site }) : say('continueAs', { name });
   by('add').textContent = say('addProvider', { provider: asked.provider, name });
   fillSuspension(suspension);
@@ -353,12 +368,16 @@ function fillSuspension(suspension) {
   by('suspended-until').textContent = say('suspendedUntil', { time: format(new Date(suspension.until)) });
 }
 
-function fillEmails() {
-  const { email, isGuest, suspension } = signedIn, hours = signedIn.lockReminderHours ?? 0;
+function fillAddress() {
+  const { email, isGuest, suspension } = signedIn;
   by('emails').hidden = !offered('EMAIL') || !email || isGuest || Boolean(suspension);
   const isProven = signedIn.identities.some(({ method, label }) => method === 'EMAIL' && label === email);
   const goTo = say('emailsTo', { address: isolated(email ?? '') });
   by('emails-to').textContent = isProven ? goTo : `${goTo} ${say('emailsHint')}`; // emails reach only who has shown it
+}
+
+function fillEmails() {
+  const hours = signedIn.lockReminderHours ?? 0;
   by('replies').checked = signedIn.replyEmails;
   const unit = { style: 'unit', unit: 'hour', unitDisplay: 'long' };
   const { format } = new Intl.NumberFormat(document.documentElement.lang, unit);
@@ -386,7 +405,7 @@ function fillIdentities() {
 function removing(identity) {
   const label = isolated(identity.label);
   return button('remove', label, async () => {
-    take(await change(RemoveIdentity, identity, { CONFLICT: 'lastIdentity' }));
+    take((await change(RemoveIdentity, identity, { CONFLICT: 'lastIdentity' })).user);
     by('identities-title').focus();
     tell(say('removed', { label }));
   });
@@ -431,21 +450,21 @@ function goOn() {
   else showSignedIn();
 }
 
-// What the service answers with the member as they are now.
-function take({ user }) {
-  Object.assign(signedIn, user);
-  fillEmails();
+// How the member signs in now. What they typed elsewhere, and have not saved yet, stays.
+function take({ email, identities }) {
+  Object.assign(signedIn, { email, identities });
+  fillAddress();
   fillIdentities();
 }
 
 async function addAddress(input) {
   const { email } = signedIn;
-  const added = await change(AddIdentity, input, { then: '#add' }).catch(error => {
+  const { user } = await change(AddIdentity, input, { then: '#add' }).catch(error => {
     throw error.code === 'CONFLICT' && !error.path?.length ? new Refused('tooMany') : error; // else another member's
   });
-  take(added);
+  take(user);
   forget(KEPT);
-  showSignedIn();
+  goBack();
   tell(signedIn.email === email ? say('added') : `${say('added')} ${say('emailsNow')}`);
 }
 
@@ -462,7 +481,7 @@ function save(changes, filled, input) {
 
 async function claim() {
   const { job } = await finished(ClaimComments, {}, { CONFLICT: 'noAddress' });
-  take({ user: await ask(Viewer) }); // what was imported under an address brings what it signs in by
+  take(await ask(Viewer)); // what was imported under an address brings what it signs in by
   const count = new Intl.NumberFormat(document.documentElement.lang).format(job.done);
   tell(job.done ? say('claimed', { count }) : say('noneClaimed'));
 }
@@ -577,7 +596,7 @@ function listen() {
   by('provider').addEventListener('click', () => toProvider(false));
   by('add').addEventListener('click', () => toProvider(true));
   by('somebody-else').addEventListener('click', showMethods);
-  by('back').addEventListener('click', showSignedIn);
+  by('back').addEventListener('click', goBack);
   by('sign-out').addEventListener('click', () => signOut({}, 'signedOut'));
 }
 
@@ -620,7 +639,7 @@ function listenToMembers() {
   by('claim').addEventListener('click', () => working(claim));
   by('download').addEventListener('click', () => working(download));
   by('delete').addEventListener('click', () => showErasing());
-  by('keep').addEventListener('click', showSignedIn);
+  by('keep').addEventListener('click', goBack);
   by('erase').addEventListener('submit', event => {
     event.preventDefault();
     working(() => erase(new FormData(by('erase')).get('contributions')));
@@ -634,8 +653,8 @@ function changed(values) {
 
 // What the account's other modules use.
 export {
-  Refused, ask, asked, button, by, change, isolated, make, mark, option, reason, say, show, showSignedIn, signedIn,
-  tell, working,
+  Refused, ask, asked, button, by, change, goBack, isolated, make, mark, option, reason, say, show, signedIn, tell,
+  working,
 };
 
 // ── beginning ──
