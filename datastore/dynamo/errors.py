@@ -128,6 +128,9 @@ _BY_CODE: Mapping[str, type[DynamoError]] = {
     "InvalidSignatureException": CredentialsRefused,  # also if a clock is wrong, as after a pause of the machine
     "RequestExpired": CredentialsRefused,
     "UnrecognizedClientException": CredentialsRefused,
+    "AccessDenied": CredentialsRefused,  # by STS, from which they come; the table's own is AccessDeniedException
+    "IDPCommunicationError": CredentialsRefused,
+    "InvalidIdentityToken": CredentialsRefused,
     "InternalServerError": EngineUnavailable,
     "InternalFailure": EngineUnavailable,
     "ServiceUnavailable": EngineUnavailable,

@@ -59,7 +59,7 @@ async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Ma
         for counts in [sums.get(ordinal, NO_VOTES)]
     }
     strengths = {ordinal: strength.value for ordinal, strength in fit(await read_meetings(table, board)).items()}
-    detector = Detector(strengths, board.size, drawn=len(board.eligible))
+    detector = Detector(strengths, board.size)
     async for votes, networks in by_voter(table, slug, utc_now()):
         seed = seed_after(votes[-1])
         standing = [vote for vote in votes if vote.is_verdict and not vote.void]

@@ -16,8 +16,8 @@ rather than to itself. What is tested against a taste counts a pair once, howeve
 |         |                                                          | the share of other pairs judged, and 15 % more  |
 | push    | verdicts for what a group votes for, and against what it | that of honest voters who are simulated on the  |
 |         | votes against                                            | same pairs (`pushes`)                           |
-| burst   | new voters of one network whose first vote was for one   | its share of the pairs that are drawn now, of   |
-|         | contender, if there are 20 or more                       | which it wins 85 %                              |
+| burst   | new voters of one network whose first vote was for one   | its share of the pairs of those contenders that |
+|         | contender, if there are 20 or more                       | they were shown, of which it wins 85 %          |
 
 A voter's probability is the least of the tests' (for loyalty, times the contenders; for sides, times four), times the
 number of tests: by Bonferroni no greater than the chance that an honest voter gets it. A burst is a test of a group: a
@@ -207,16 +207,14 @@ class Detector:
 
     strengths: Mapping[int, float]
     contenders: int
-    drawn: int | None = None
-    """How many of the contenders are drawn now; None if all are."""
     voters: int = 0
     votes: int = 0
     pushes: Pushes = NOTHING_PUSHED
     _kept: KeptVotes = field(default_factory=KeptVotes)
     _found: dict[int, Suspicion] = field(default_factory=dict)
     """By the number of the voter."""
-    _newcomers: dict[str, list[tuple[int, int | None]]] = field(default_factory=lambda: defaultdict(list))
-    """By network: voters with few votes, and whom the first was for."""
+    _newcomers: dict[str, list[tuple[int, SeenVote]]] = field(default_factory=lambda: defaultdict(list))
+    """By network: voters with few votes, and the first."""
 
     def see(self, voter: str, votes: Sequence[SeenVote], last_vote: int = 0) -> None:
         """All verdicts of a voter that are not void, in their order. One without a counted vote is nobody."""
@@ -235,7 +233,7 @@ class Detector:
             self._found[number] = self._suspicion(number, least, tuple(each.reason for each in telling))
         network = counted[0].network
         if network is not None and len(counted) <= _NEW:
-            self._newcomers[network].append((number, counted[0].winner))
+            self._newcomers[network].append((number, counted[0]))
 
     def _loyalty(self, votes: Sequence[SeenVote]) -> Finding:
         found, judged = Finding(1.0, ""), sum(vote.won != SKIP for vote in votes)
@@ -263,17 +261,20 @@ class Detector:
         return {contender: round(score) for contender, score in added.items()}
 
     def _find_bursts(self) -> None:
-        """A newcomer's chance is the share of the honest among those who chose the same, if the group is no chance."""
-        drawn = self.contenders if self.drawn is None else self.drawn
-        expected = min(0.9, _BURST_WINS * 2 / max(1, drawn))
+        """A newcomer's chance is the share of the honest among those who chose the same, if the group is no chance.
+
+        As many contenders are taken for possible as the group was shown: some may have been retired before, or since.
+        """
         groups = [group for group in self._newcomers.values() if len(group) >= LEAST_OF_NETWORK]
         for group in groups:
-            chosen = Counter(contender for _, contender in group if contender is not None)
+            shown = {contender for _, first in group for contender in (first.low, first.high)}
+            expected = min(0.9, _BURST_WINS * 2 / len(shown))
+            chosen = Counter(first.winner for _, first in group if first.winner is not None)
             for contender, number in chosen.items():
                 chance = binomial_tail(number, len(group), expected) * self.contenders * len(groups)
                 honest = _TESTS * ((len(group) - number) * expected / (1 - expected) + 1) / number
                 if chance < _BURST and honest <= MOST_PROBABLE:
-                    for voter in (voter for voter, choice in group if choice == contender):
+                    for voter in (voter for voter, first in group if first.winner == contender):
                         votes, _ = self._kept.scores(voter)
                         self._add(
                             voter, honest, f"{votes} of {votes} votes in a burst of first votes for one contender."

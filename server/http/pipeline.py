@@ -403,7 +403,8 @@ class Pipeline:
         """Count and log a subscription that this answer refuses or ends."""
         outcome, reason = _outcome(answer, ctx), answer.errors[0]["extensions"]["code"]
         self.metrics.finished(operation.name, outcome, 0.0)
-        self.log.info("refused", operation=operation.name, outcome=outcome.value, reason=reason)
+        kind = operation.kind.value
+        self.log.info("refused", operation=operation.name, kind=kind, outcome=outcome.value, reason=reason)
 
 
 OUTCOMES = {

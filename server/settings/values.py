@@ -156,7 +156,9 @@ def parse_public_address(value: str) -> str:
         raise ValueError("it has white space, a query or a fragment, which would break links")
     address = _parse_without_password(value)
     host, colon, port = address.netloc.partition(":")
-    text = address._replace(netloc=f"{ascii_domain(host)}{colon}{port}").geturl().rstrip("/")
+    if not (known := ascii_domain(host)).isascii():
+        raise ValueError("IDNA 2008 does not allow its host: write it in the form that begins with xn--")
+    text = address._replace(netloc=f"{known}{colon}{port}").geturl().rstrip("/")
     if not text.isascii():
         raise ValueError("it has letters beyond ASCII that are not in a host's name: percent-encode them")
     return text

@@ -277,6 +277,7 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("PUBLIC_URL", "https://api.example.com/?a=b", "a query", "https://api.example.com"),
         ("PUBLIC_URL", "https://api.example.com/#", "a fragment", "https://api.example.com"),
         ("PUBLIC_URL", "https://api.example.com/bücher", "percent-encode", "https://api.example.com"),
+        ("PUBLIC_URL", "https://☃.example", "begins with xn--", "https://api.example.com"),
         ("JOURNAL_DAYS", "-1", "greater than or equal to 0", "0 to 3650"),
         ("DAY_BEGINS_AT", "13", "less than or equal to 12", "0 to 12"),
         ("CORS_ORIGINS", "*", "every site", "https://www.example.com"),

@@ -83,11 +83,12 @@ def test_a_group_s_voter_is_told_which_way_it_goes(up: tuple[int, ...], told: st
 
 
 def test_a_burst_is_a_reason_from_twenty_voters_on() -> None:
-    """And then for those who chose the same contender, not for others of the network."""
+    """And then for those who chose the same contender, of all that they were shown, not for others of the network."""
     for number in (LEAST_OF_NETWORK - 2, 60):
         detector = Detector(STRENGTHS, CONTENDERS)
         for voter in range(number):
-            detector.see(f"bot {voter}", [SeenVote(1, 5, low_is_left=True, won=0.0, at=0.0, network="n")])
+            other = 6 + voter % (CONTENDERS - 6)
+            detector.see(f"bot {voter}", [SeenVote(5, other, low_is_left=True, won=1.0, at=0.0, network="n")])
         detector.see("guest", [SeenVote(7, 9, low_is_left=True, won=1.0, at=0.0, network="n")])
         found = {each.voter for each in looked(detector)}
         assert found == (set() if number < LEAST_OF_NETWORK - 1 else {f"bot {voter}" for voter in range(number)})
@@ -95,7 +96,7 @@ def test_a_burst_is_a_reason_from_twenty_voters_on() -> None:
 
 def test_in_a_final_a_favourite_is_no_burst() -> None:
     """Of 64 contenders, two are left: each pair has the one that a school prefers."""
-    detector = Detector({}, 64, drawn=2)
+    detector = Detector({}, 64)
     for voter in range(300):
         won = float(voter < 210)
         detector.see(str(voter), [SeenVote(0, 1, low_is_left=bool(voter % 2), won=won, at=0.0, network="school")])
