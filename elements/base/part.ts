@@ -24,8 +24,8 @@ const inLanguage = (english: Texts, translated?: Translated) =>
 /** Waits so long, or until the browser has a connection again. */
 export const pause = (seconds: number) =>
   new Promise((go) => {
-    setTimeout(go, seconds * 1000);
-    addEventListener('online', go, { once: true });
+    const forget = on(window, 'online', go);
+    setTimeout(() => go(forget()), seconds * 1000);
   });
 
 export abstract class Part<Data> {
@@ -75,7 +75,7 @@ export abstract class Part<Data> {
     this.language = translated?.language ?? 'en';
     this.further = translated?.further;
     const [bare] = this.language.split('-');
-    this.locale = navigator.languages.find((one) => this.language === bare && one.split('-')[0] === bare) ?? this.language;
+    this.locale = navigator.languages.find((one) => one.split('-')[0] === this.language) ?? this.language;
     this.texts = { ...inLanguage(common, translated?.common), ...inLanguage(english, translated?.[name]) };
     const shadow = host.shadowRoot!;
     shadow.adoptedStyleSheets = [sheet(css), sheet(style)];

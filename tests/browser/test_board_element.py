@@ -46,6 +46,17 @@ HEAR = """() => {
   window.heard = [];
   new MutationObserver(() => heard.push(status.textContent)).observe(status, { childList: true });
 }"""
+COUNT_LISTENERS = """() => {
+  window.listeners = 0;
+  for (const [name, change] of [['addEventListener', 1], ['removeEventListener', -1]]) {
+    const changed = window[name].bind(window);
+    window[name] = (type, ...more) => {
+      if (type === 'online') window.listeners += change;
+      changed(type, ...more);
+    };
+  }
+}"""
+"""How many more wait for a connection than before."""
 SPOIL_VISIT = """() => {
   const [[key, stored]] = Object.entries(localStorage);
   localStorage[key] = JSON.stringify({ visit: { ...JSON.parse(stored).visit, token: 'altered' } });
@@ -298,11 +309,13 @@ async def test_a_service_that_cannot_be_reached_is_asked_again(visited: Visited,
         await expect(corners(page).first).to_be_enabled()
         name = await corners(page).first.locator(".name").inner_text()
         await page.page.evaluate(HEAR)
+        await page.page.evaluate(COUNT_LISTENERS)
         await page.page.context.set_offline(True)
         await corners(page).first.click()
         await expect(note(page)).to_have_text("The service cannot be reached. Trying again.")
         await until(lambda: str(page.errors).count("/graphql: ") > 2, "it was asked again twice")
         assert await page.page.evaluate("heard") == ["The service cannot be reached. Trying again."]
+        assert await page.page.evaluate("listeners") <= 1
         await page.page.context.set_offline(False)
         await expect(note(page)).to_have_text(f"A vote for {name}.")
         await expect(progress(page)).to_have_text("Pairs seen: 1 of 276")
