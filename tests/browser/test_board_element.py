@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Locator, Route, expect
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage, held_back
-from tests.browser.sites import Visited
+from tests.browser.sites import SIGN_OUT_HERE, Visited
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, mutation
 from tests.waiting import until
 
@@ -384,6 +384,7 @@ async def test_all_of_a_long_leaderboard_can_be_shown_once_it_appears(visited: V
 async def test_results_that_are_hidden_appear_when_somebody_signs_in_who_has_voted(
     visited: Visited, browser: Browser
 ) -> None:
+    """And disappear when they sign out."""
     await board(visited, "signed", "Ada", "Bea", "Cleo", resultsVisible="AFTER_VOTING")
     async with visited.page(browser, BOARD % "signed", member="ada-abara") as page:
         await voted(page)
@@ -391,6 +392,9 @@ async def test_results_that_are_hidden_appear_when_somebody_signs_in_who_has_vot
         await expect(page.page.locator("ringside-board")).to_contain_text("Vote first: then you see how it stands.")
         await visited.sign_in(page, member="ada-abara")
         await expect(page.page.locator("ringside-board tbody tr")).to_have_count(3)
+        await page.page.evaluate(SIGN_OUT_HERE, f"{visited.service.url}/elements.js")
+        await expect(page.page.locator("ringside-board")).to_contain_text("Vote first: then you see how it stands.")
+        await expect(page.page.locator("ringside-board tbody tr")).to_have_count(0)
 
 
 async def test_a_members_board_asks_a_visitor_to_sign_in(visited: Visited, browser: Browser) -> None:

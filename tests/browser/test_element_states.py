@@ -19,7 +19,7 @@ from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.admin import opened
 from tests.browser.pages import PATIENT, RECORD_SHIFTS, VIEWPORT, BrowserPage, answered_last, held_back, new_context
-from tests.browser.sites import END_SESSION, Site, Visited, running_site, visited_demo
+from tests.browser.sites import END_SESSION, SIGN_OUT_HERE, Site, Visited, running_site, visited_demo
 from tests.leagues import CREATE_LEAGUE
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
@@ -81,7 +81,6 @@ COUNT_CHANGES = """async (address) => {
   globalThis.changes = 0;
   (await import(address)).session.addEventListener('change', () => changes++);
 }"""
-SIGN_OUT_HERE = "async (address) => (await import(address)).session.use(null)"
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
