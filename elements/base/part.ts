@@ -234,12 +234,14 @@ export abstract class Part<Data> {
 
   /**
    * The only field of a mutation's answer. The input has a key, so sent again it counts once. It is not sent again once
-   * another page has signed in somebody else, in whose name it would be. A member who turns out to be signed out is so
-   * here, too, unless somebody has signed in since.
+   * it was cancelled, or another page has signed in somebody else, in whose name it would be. A member who turns out to
+   * be signed out is so here, too, unless somebody has signed in since.
    */
-  async mutate<T>(document: Doc<T, any>, variables: object, since = this.since): Promise<any> {
+  async mutate<T>(document: Doc<T, any>, variables: object, isCancelled?: () => boolean): Promise<any> {
+    const { since } = this;
     const answer = await this.insist(() => {
       if (since !== this.since) throw new this.ringside.Failed('UNAUTHENTICATED');
+      if (isCancelled?.()) throw new this.ringside.Failed(''); // nothing is said
       return this.ringside.ask(document, variables);
     });
     const [payload]: any[] = Object.values(answer ?? {});

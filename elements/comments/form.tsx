@@ -14,6 +14,8 @@ export interface Values {
   body: string;
   /** When the text that is changed was written. */
   since?: string | null;
+  /** The request with these values: sent again as it was, it counts once. */
+  sent?: object | null;
 }
 
 /** Letters of a text that the service takes. */
@@ -32,8 +34,6 @@ export class Form {
   existing: string | null = null;
   /** Whether the page's proof of purchase was refused: then the comment can go without. */
   private declare isUnproven?: boolean;
-  /** Of the request that sends these values: sent again, it counts once. */
-  private key = '';
 
   constructor(
     private part: Comments,
@@ -55,7 +55,7 @@ export class Form {
 
   /** Whether something was typed since these values were sent. */
   get isChanged() {
-    return !this.key;
+    return !this.values.sent;
   }
 
   get isEmpty() {
@@ -68,8 +68,7 @@ export class Form {
   }
 
   private change(changed: Partial<Values>) {
-    Object.assign(this.values, changed);
-    this.key = '';
+    Object.assign(this.values, changed, { sent: null });
     this.keep();
     this.part.render();
   }
@@ -81,8 +80,8 @@ export class Form {
     } catch { /* blocked or full: the text is in the form, and nowhere else */ }
   }
 
-  /** What to send; null if something is missing, which is then said at its field. */
-  input() {
+  /** What to send, with what it is about; null if something is missing, which is then said at its field. */
+  input(about: object) {
     const { rating, title, body } = this.values;
     const { t, rated } = this.part;
     this.errors = {};
@@ -93,8 +92,7 @@ export class Form {
       this.focusError();
       return null;
     }
-    this.key ||= newKey();
-    return { ...(this.isWhole && { rating, title: title.trim() || null }), body: body.trim(), idempotencyKey: this.key };
+    return (this.values.sent ||= { ...about, ...(this.isWhole && { rating, title: title.trim() || null }), body: body.trim(), idempotencyKey: newKey() });
   }
 
   /** Says a refusal at the field that it is about. */
@@ -105,7 +103,7 @@ export class Form {
     const key = this.existing ? 'existing' : field === 'proof' ? 'unproven' : '';
     const message = key ? this.part.t(key) : this.part.refusal(refused);
     this.errors = { [field === 'body' || (this.isWhole && field in this.values) ? field : 'form']: message };
-    this.key = '';
+    this.change({});
     this.focusError();
   }
 

@@ -49,10 +49,6 @@ export class Writing {
 
   // ── forms ──
 
-  get isPosting() {
-    return Boolean(this.form('post'));
-  }
-
   private form(kind: Kind, id?: string) {
     return this.forms.find((form) => form.kind === kind && form.to?.id === id);
   }
@@ -143,7 +139,7 @@ export class Writing {
   /** What is typed while a text is sent becomes a change of it. */
   private async submit(form: Form) {
     if (form.isSending) return;
-    const input = form.input();
+    const input = form.input(this.addressed(form));
     const comment = input && (await this.send(form, input));
     if (!comment) return;
     const { kind, to } = form;
@@ -162,13 +158,17 @@ export class Writing {
   }
 
   /** The comment as it is now; null if the service refused, which the form then says, or if the sign-in has ended. */
-  private async send(form: Form, input: object): Promise<Comment | null> {
+  private async send(form: Form, sent: { language?: string }): Promise<Comment | null> {
     const { part } = this;
     const { since } = part;
-    const sent: { language?: string } = { ...this.addressed(form), ...input };
     form.isSending = true;
     part.render();
-    const post = (more?: object) => part.mutate<any>(DOCUMENTS[form.kind], { input: Object.assign(sent, more) }, since);
+    const isCancelled = () => since !== part.since || !this.forms.includes(form);
+    const post = (more?: object) => {
+      Object.assign(sent, more);
+      form.keep();
+      return part.mutate<any>(DOCUMENTS[form.kind], { input: sent }, isCancelled);
+    };
     let answer = await post();
     // What the page says that its language is may be none: then what it begins with counts, or else that of the texts.
     for (const language of [/^[a-z]*/i.exec(`${sent.language}`)![0], part.language]) {
@@ -244,8 +244,8 @@ export class Writing {
     const root = part.rootOf(id);
     part.say('');
     Object.assign(asking, { isSending: true, problem: '' });
-    const input = { comment: id, idempotencyKey: newKey() };
-    const answer = await part.mutate<any>(toDelete ? DELETE_COMMENT : REPORT_COMMENT, { input: toDelete ? input : { ...input, reason } });
+    const input = { comment: id, idempotencyKey: newKey(), ...(!toDelete && { reason }) };
+    const answer = await part.mutate<any>(toDelete ? DELETE_COMMENT : REPORT_COMMENT, { input }, () => asking !== this.asking);
     asking.isSending = false;
     asking.problem = !answer ? part.said : answer.code ? part.refusal(answer) : '';
     part.render();
@@ -276,7 +276,6 @@ export class Writing {
     const isOther = ({ id }: Reply) => id !== comment.id;
     part.comments = [comment, ...part.comments!.filter(isOther)];
     part.fresh = part.fresh.filter(isOther);
-    if (comment.status === 'PUBLISHED') part.total += 1;
   }
 
   /** Shows a reply at the end of its thread, where it may have arrived before the answer. */
@@ -297,7 +296,6 @@ export class Writing {
     const root = part.rootOf(id);
     if (!root) return;
     if (root.id === id) {
-      if (root.status === 'PUBLISHED') part.total -= 1;
       Object.assign(root, { removed: true, status: 'PUBLISHED', answer: null, title: null, rating: null, verifiedAt: null, body: '' });
     } else {
       root.replies.nodes = root.replies.nodes.filter((reply) => {
