@@ -14,7 +14,7 @@ export interface Values {
   body: string;
   /** When the text that is changed was written. */
   since?: string | null;
-  /** The request with these values: sent again as it was, it counts once. */
+  /** The request with these values, until something is typed: sent again as it was, it counts once. */
   sent?: object | null;
 }
 
@@ -53,13 +53,8 @@ export class Form {
     } catch { /* blocked, or there is none */ }
   }
 
-  /** Whether something was typed since these values were sent. */
-  get isChanged() {
-    return !this.values.sent;
-  }
-
   get isEmpty() {
-    return !(this.values.body || this.values.title);
+    return !this.values.body && !this.values.title;
   }
 
   /** The shop's proof that the member has bought the product, if the page has one. */

@@ -55,11 +55,12 @@ export class Writing {
 
   /** The form of this kind, which may be open already. */
   private open(kind: Kind, to: Reply | null, values = NOTHING, draft = this.draftOf(kind, to)) {
-    const open = this.form(kind, to?.id);
-    if (open) return open;
-    this.opened.add(draft);
-    const form = new Form(this.part, kind, to, values, draft);
-    this.forms.push(form);
+    let form = this.form(kind, to?.id);
+    if (!form) {
+      this.opened.add(draft);
+      form = new Form(this.part, kind, to, values, draft);
+      this.forms.push(form);
+    }
     return form;
   }
 
@@ -144,7 +145,7 @@ export class Writing {
     if (!comment) return;
     const { kind, to } = form;
     const { part } = this;
-    const since = form.isChanged && form.values;
+    const since = !form.values.sent && form.values;
     form.keep(false);
     this.drop(form);
     if (kind === 'post') this.posted(comment);
@@ -163,11 +164,11 @@ export class Writing {
     const { since } = part;
     form.isSending = true;
     part.render();
-    const isCancelled = () => since !== part.since || !this.forms.includes(form);
+    const isOpen = () => this.forms.includes(form);
     const post = (more?: object) => {
       Object.assign(sent, more);
       form.keep();
-      return part.mutate<any>(DOCUMENTS[form.kind], { input: sent }, isCancelled);
+      return part.mutate<any>(DOCUMENTS[form.kind], { input: sent }, () => since !== part.since || !isOpen());
     };
     let answer = await post();
     // What the page says that its language is may be none: then what it begins with counts, or else that of the texts.
@@ -179,7 +180,7 @@ export class Writing {
       answer = await post({ solution });
     }
     form.isSending = false;
-    if (answer?.code) form.refuse(answer);
+    if (answer?.code && isOpen()) form.refuse(answer);
     part.render();
     return answer?.comment ?? null;
   }
