@@ -1336,7 +1336,7 @@ async def write_as_guest(restartable: Restartable, **given: Any) -> str:
 async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_field(
     restartable: Restartable, visited: Visited, browser: Browser
 ) -> None:
-    """The element says that a link is on its way. Where no emails are sent, it offers none.
+    """The element says that a link is on its way, unless it is cancelled. Where no emails are sent, it offers none.
 
     The keyboard then has its focus where it was before.
     """
@@ -1351,6 +1351,14 @@ async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_fi
         await expect(ask).to_be_focused()
         await ask.click()
         field = element.get_by_label("Your address")
+        await field.fill("nobody@example.org")
+        await page.page.context.set_offline(True)
+        await element.get_by_role("button", name="Send me the link").click()
+        await expect(element.locator(".note")).to_have_text(UNREACHABLE)
+        await element.get_by_role("button", name="Cancel").click()
+        await page.page.context.set_offline(False)
+        await expect(element.locator(".note")).to_have_text("")
+        await ask.click()
         await field.fill("ada@localhost")
         await element.get_by_role("button", name="Send me the link").click()
         await expect(element.get_by_role("alert")).to_be_visible()
