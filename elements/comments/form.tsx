@@ -15,7 +15,7 @@ export interface Values {
   /** When the text that is changed was written. */
   since?: string | null;
   /** The request with these values, until something is typed: sent again as it was, it counts once. */
-  sent?: object | null;
+  sent?: any;
 }
 
 /** Letters of a text that the service takes. */
@@ -25,24 +25,23 @@ let count = 0;
 
 export class Form {
   readonly name = `form-${count++}`;
+  private declare part: Comments;
+  declare readonly kind: Kind;
+  /** What is answered or changed. */
+  declare readonly to: Reply | null;
+  declare readonly draft: string;
   /** A comment has a title and stars; a reply and an answer have neither. */
   declare readonly isWhole: boolean;
   declare values: Values;
   errors: Record<string, string> = {};
   declare isSending?: boolean;
   /** The member's own review, which is in the way of another one. */
-  existing: string | null = null;
+  declare existing?: string | null;
   /** Whether the page's proof of purchase was refused: then the comment can go without. */
   private declare isUnproven?: boolean;
 
-  constructor(
-    private part: Comments,
-    readonly kind: Kind,
-    /** What is answered or changed. */
-    readonly to: Reply | null,
-    values: Values,
-    readonly draft: string,
-  ) {
+  constructor(part: Comments, kind: Kind, to: Reply | null, values: Values, draft: string) {
+    Object.assign(this, { part, kind, to, draft });
     this.isWhole = kind === 'post' || (kind === 'edit' && part.rootOf(to!.id)?.id === to!.id);
     const since = { edit: to?.editedAt, answer: to?.answer?.at }[kind as string];
     this.values = { ...values, since };
@@ -92,9 +91,9 @@ export class Form {
 
   /** Says a refusal at the field that it is about. */
   refuse(refused: Refused) {
-    const field = refused.path?.[1] ?? '';
-    this.existing = refused.existing ?? null;
-    this.isUnproven ||= field === 'proof';
+    const field = refused.path?.[1]!;
+    this.existing = refused.existing;
+    this.isUnproven ||= field === 'proof' && this.values.sent?.proof === this.proof; // of an older page it may be too old
     const key = this.existing ? 'existing' : field === 'proof' ? 'unproven' : '';
     const message = key ? this.part.t(key) : this.part.refusal(refused);
     this.errors = { [field === 'body' || (this.isWhole && field in this.values) ? field : 'form']: message };

@@ -158,7 +158,7 @@ export class Writing {
     else await part.focusOn(comment.id);
   }
 
-  /** The comment as it is now; null if the service refused, which the form then says, or if the sign-in has ended. */
+  /** The comment as it is now; null if it was refused, which the form then says, or cancelled, or the sign-in has ended. */
   private async send(form: Form, sent: { language?: string }): Promise<Comment | null> {
     const { part } = this;
     const { since } = part;

@@ -1049,16 +1049,20 @@ async def test_a_guest_who_may_not_comment_is_led_to_sign_in(guarded: Visited, b
 async def test_a_buyer_is_marked_by_the_pages_proof_and_readers_can_see_buyers_only(
     guarded: Visited, browser: Browser
 ) -> None:
-    """A proof that does not hold, or was used, is said; the comment can go without it."""
+    """A proof that does not hold, or was used, is said; the comment can go without it, or with a newer one."""
     with guarded.client("buyer") as client:
         buyer = client.post("/graphql", json={"query": "{ viewer { id } }"}).json()["data"]["viewer"]["id"]
     now = int(time.time())
     claims = {"iss": "shop", "aud": "ringside-proof", "iat": now, "exp": now + 3600, "product": "bought", "sub": buyer}
     proven = jwt.encode(claims, SHOPS_KEY, algorithm="HS256")
-    shown = f'<ringside-comments product="bought" proof="{proven}"></ringside-comments>'
+    shown = '<ringside-comments product="bought" proof="too old"></ringside-comments>'
     async with guarded.page(browser, shown, member="buyer") as page:
         await button(page, "Write a comment").click()
         await element(page).get_by_label("Your comment").fill("I have it.")
+        async with held_back(page.page, "too old"):
+            await button(page, "Post").click()
+            await element(page).evaluate("(one, proof) => one.setAttribute('proof', proof)", proven)
+        await expect(element(page).locator("form .error")).to_be_visible()
         await button(page, "Post").click()
         await expect(element(page).locator("article .verified")).to_have_text("✓ Verified buyer")
         await button(page, "Write a comment").click()
