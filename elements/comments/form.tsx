@@ -86,14 +86,20 @@ export class Form {
       this.focusError();
       return null;
     }
-    return (this.values.sent ||= { ...about, ...(this.isWhole && { rating, title: title.trim() || null }), body: body.trim(), idempotencyKey: newKey() });
+    return (this.values.sent ||= {
+      ...about,
+      ...(this.isWhole && { rating, title: title.trim() || null }),
+      body: body.trim(),
+      idempotencyKey: newKey(),
+    });
   }
 
   /** Says a refusal at the field that it is about. */
   refuse(refused: Refused) {
     const field = refused.path?.[1]!;
     this.existing = refused.existing;
-    this.isUnproven ||= field === 'proof' && this.values.sent?.proof === this.proof; // of an older page it may be too old
+    // That of a page that was loaded earlier may be too old.
+    this.isUnproven ||= field === 'proof' && this.values.sent?.proof === this.proof;
     const key = this.existing ? 'existing' : field === 'proof' ? 'unproven' : '';
     const message = key ? this.part.t(key) : this.part.refusal(refused);
     this.errors = { [field === 'body' || (this.isWhole && field in this.values) ? field : 'form']: message };

@@ -158,7 +158,7 @@ export class Writing {
     else await part.focusOn(comment.id);
   }
 
-  /** The comment as it is now; null if it was refused, which the form then says, or cancelled, or the sign-in has ended. */
+  /** The comment as it is now; null if it was refused, which its form says, or cancelled, or the sign-in has ended. */
   private async send(form: Form, sent: { language?: string }): Promise<Comment | null> {
     const { part } = this;
     const { since } = part;
@@ -246,7 +246,8 @@ export class Writing {
     part.say('');
     Object.assign(asking, { isSending: true, problem: '' });
     const input = { comment: id, idempotencyKey: newKey(), ...(!toDelete && { reason }) };
-    const answer = await part.mutate<any>(toDelete ? DELETE_COMMENT : REPORT_COMMENT, { input }, () => asking !== this.asking);
+    const isCancelled = () => asking !== this.asking;
+    const answer = await part.mutate<any>(toDelete ? DELETE_COMMENT : REPORT_COMMENT, { input }, isCancelled);
     asking.isSending = false;
     asking.problem = !answer ? part.said : answer.code ? part.refusal(answer) : '';
     part.render();
