@@ -24,8 +24,8 @@ const inLanguage = (english: Texts, translated?: Translated) =>
 /** Waits so long, or until the browser has a connection again. */
 export const pause = (seconds: number) =>
   new Promise((go) => {
-    setTimeout(go, seconds * 1000);
-    addEventListener('online', go, { once: true });
+    const forget = on(window, 'online', go);
+    setTimeout(() => go(forget()), seconds * 1000);
   });
 
 export abstract class Part<Data> {
@@ -75,7 +75,7 @@ export abstract class Part<Data> {
     this.language = translated?.language ?? 'en';
     this.further = translated?.further;
     const [bare] = this.language.split('-');
-    this.locale = navigator.languages.find((one) => this.language === bare && one.split('-')[0] === bare) ?? this.language;
+    this.locale = navigator.languages.find((one) => one.split('-')[0] === this.language) ?? this.language;
     this.texts = { ...inLanguage(common, translated?.common), ...inLanguage(english, translated?.[name]) };
     const shadow = host.shadowRoot!;
     shadow.adoptedStyleSheets = [sheet(css), sheet(style)];
@@ -234,12 +234,14 @@ export abstract class Part<Data> {
 
   /**
    * The only field of a mutation's answer. The input has a key, so sent again it counts once. It is not sent again once
-   * another page has signed in somebody else, in whose name it would be. A member who turns out to be signed out is so
-   * here, too, unless somebody has signed in since.
+   * it was cancelled, or another page has signed in somebody else, in whose name it would be. A member who turns out to
+   * be signed out is so here, too, unless somebody has signed in since.
    */
-  async mutate<T>(document: Doc<T, any>, variables: object, since = this.since): Promise<any> {
+  async mutate<T>(document: Doc<T, any>, variables: object, isCancelled?: () => boolean): Promise<any> {
+    const { since } = this;
     const answer = await this.insist(() => {
       if (since !== this.since) throw new this.ringside.Failed('UNAUTHENTICATED');
+      if (isCancelled?.()) throw new this.ringside.Failed(''); // nothing is said
       return this.ringside.ask(document, variables);
     });
     const [payload]: any[] = Object.values(answer ?? {});

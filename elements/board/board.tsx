@@ -53,7 +53,7 @@ export default class Board extends Part<BoardData> {
   protected arrived({ board }: BoardData) {
     this.board = board;
     if (board) {
-      this.learn(board.leaderboard.nodes);
+      this.learn(board);
       this.watch();
       if (board.resultsVisible === 'AFTER_VOTING' && this.ringside.session.visit) void this.reveal();
       if (board.resultsHidden && board.closesAt) this.awaitClosing(board.closesAt);
@@ -62,10 +62,8 @@ export default class Board extends Part<BoardData> {
   }
 
   protected signedInOrOut() {
-    void this.drawing.then(() => {
-      this.drawAgain();
-      void this.reveal();
-    });
+    if (this.board?.resultsVisible !== 'ALWAYS') void this.askAgain();
+    void this.drawing.then(() => this.drawAgain());
   }
 
   // ── voting ──
@@ -108,7 +106,9 @@ export default class Board extends Part<BoardData> {
 
   /** Draws again when the board has closed: it then shows its results. */
   private awaitClosing(closesAt: string) {
-    this.later(this.secondsTo(closesAt), () => (this.secondsTo(closesAt) > 0 ? this.awaitClosing(closesAt) : this.drawAgain()));
+    const left = this.secondsTo(closesAt);
+    if (left > 0) this.later(left, () => this.awaitClosing(closesAt));
+    else this.drawAgain();
   }
 
   private later(seconds: number, act: () => void) {
@@ -145,9 +145,9 @@ export default class Board extends Part<BoardData> {
     if (shown) this.pictures.set(contender.id, shown);
   }
 
-  private learn(rows: NonNullable<BoardData['board']>['leaderboard']['nodes']) {
-    rows.forEach(({ contender }) => this.keepPicture(contender));
-    this.rows = rows;
+  private learn({ leaderboard: { nodes } }: Pick<NonNullable<BoardData['board']>, 'leaderboard'>) {
+    nodes.forEach(({ contender }) => this.keepPicture(contender));
+    this.rows = nodes;
   }
 
   private async read(first: number) {
@@ -158,17 +158,16 @@ export default class Board extends Part<BoardData> {
   private async reveal() {
     const board = this.board?.resultsHidden && (await this.read(FIRST));
     if (!board || board.resultsHidden) return;
-    this.board = { ...this.board!, ...board };
-    this.learn(board.leaderboard.nodes);
+    Object.assign(this.board!, board);
+    this.learn(board);
     this.ringside.session.dispatchEvent(new Event('renew'));
     this.render();
   }
 
   private watch() {
-    const first = this.isLong ? MOST : FIRST;
     this.listen(
       BOARD_CHANGED,
-      { board: this.slug, first },
+      { board: this.slug, first: this.isLong ? MOST : FIRST },
       ({ leaderboardChanged }) => this.changed(leaderboardChanged),
       (isLive) => {
         this.isLive = isLive;
@@ -188,7 +187,7 @@ export default class Board extends Part<BoardData> {
     const board = await this.read(MOST);
     if (!board) return;
     this.isLong = true;
-    this.learn(board.leaderboard.nodes);
+    this.learn(board);
     this.watch();
     await this.focus(`tr:nth-child(${FIRST + 1})`);
   }
@@ -293,7 +292,7 @@ export default class Board extends Part<BoardData> {
         <h3 id="leaderboard">{this.t('leaderboard')}</h3>
         {!resultsHidden && <span class={`live ${this.isLive ? 'on' : ''}`} part="live">{this.t(this.isLive ? 'live' : 'paused')}</span>}
       </div>,
-      resultsHidden ? <p class="notice">{this.t(resultsVisible === 'AFTER_VOTING' ? 'afterVoting' : 'afterClose')}</p> : this.board && !this.rows[0] ? <p class="soft">{this.t('empty')}</p> : (
+      resultsHidden ? <p class="notice">{this.t(resultsVisible!)}</p> : this.board && !this.rows[0] ? <p class="soft">{this.t('empty')}</p> : (
         <table part="leaderboard">
           <thead>
             <tr>

@@ -222,7 +222,6 @@ export default class Comments extends Part<CommentsData> {
   private async showFresh() {
     const [first] = this.fresh;
     this.comments = [...this.fresh, ...this.comments!];
-    this.total += this.fresh.length;
     this.fresh = [];
     if (first) await this.focusOn(first.id);
   }
@@ -253,17 +252,18 @@ export default class Comments extends Part<CommentsData> {
 
   protected view() {
     const { comments, fresh, more, writing } = this;
+    const form = writing?.postForm();
     return (
       <section class="stack" aria-labelledby="title" aria-busy={this.isLoading ? 'true' : null}>
         <div class="row between">
           <h2 id="title" part="title">{this.t('comments')}</h2>
-          {!writing?.isPosting && !this.viewer?.suspension && (
+          {!form && !this.viewer?.suspension && (
             <button type="button" class="primary" part="button" onclick={() => this.write((writing) => writing.post())}>{this.t('write')}</button>
           )}
         </div>
         {this.viewer?.suspension && <p class="notice">{this.t('suspended')} <span dir="auto">{this.viewer.suspension.reason}</span></p>}
         {this.statistics && this.statistics.total > 0 && this.overview(this.statistics)}
-        {writing?.postForm()}
+        {form}
         {this.note()}
         <div class="fresh">{fresh.length > 0 && <button type="button" class="primary" part="button" onclick={() => this.showFresh()}>{this.t('showFresh', { n: fresh.length })}</button>}</div>
         {comments?.length === 0 && <p class="notice">{this.t(this.isFiltered ? 'noneFound' : 'none')}</p>}

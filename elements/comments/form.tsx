@@ -14,6 +14,8 @@ export interface Values {
   body: string;
   /** When the text that is changed was written. */
   since?: string | null;
+  /** The request with these values, until something is typed: sent again as it was, it counts once. */
+  sent?: any;
 }
 
 /** Letters of a text that the service takes. */
@@ -23,26 +25,23 @@ let count = 0;
 
 export class Form {
   readonly name = `form-${count++}`;
+  private declare part: Comments;
+  declare readonly kind: Kind;
+  /** What is answered or changed. */
+  declare readonly to: Reply | null;
+  declare readonly draft: string;
   /** A comment has a title and stars; a reply and an answer have neither. */
   declare readonly isWhole: boolean;
   declare values: Values;
   errors: Record<string, string> = {};
   declare isSending?: boolean;
   /** The member's own review, which is in the way of another one. */
-  existing: string | null = null;
+  declare existing?: string | null;
   /** Whether the page's proof of purchase was refused: then the comment can go without. */
   private declare isUnproven?: boolean;
-  /** Of the request that sends these values: sent again, it counts once. */
-  private key = '';
 
-  constructor(
-    private part: Comments,
-    readonly kind: Kind,
-    /** What is answered or changed. */
-    readonly to: Reply | null,
-    values: Values,
-    readonly draft: string,
-  ) {
+  constructor(part: Comments, kind: Kind, to: Reply | null, values: Values, draft: string) {
+    Object.assign(this, { part, kind, to, draft });
     this.isWhole = kind === 'post' || (kind === 'edit' && part.rootOf(to!.id)?.id === to!.id);
     const since = { edit: to?.editedAt, answer: to?.answer?.at }[kind as string];
     this.values = { ...values, since };
@@ -53,13 +52,8 @@ export class Form {
     } catch { /* blocked, or there is none */ }
   }
 
-  /** Whether something was typed since these values were sent. */
-  get isChanged() {
-    return !this.key;
-  }
-
   get isEmpty() {
-    return !(this.values.body || this.values.title);
+    return !this.values.body && !this.values.title;
   }
 
   /** The shop's proof that the member has bought the product, if the page has one. */
@@ -68,8 +62,7 @@ export class Form {
   }
 
   private change(changed: Partial<Values>) {
-    Object.assign(this.values, changed);
-    this.key = '';
+    Object.assign(this.values, changed, { sent: null });
     this.keep();
     this.part.render();
   }
@@ -81,8 +74,8 @@ export class Form {
     } catch { /* blocked or full: the text is in the form, and nowhere else */ }
   }
 
-  /** What to send; null if something is missing, which is then said at its field. */
-  input() {
+  /** What to send, with what it is about; null if something is missing, which is then said at its field. */
+  input(about: object) {
     const { rating, title, body } = this.values;
     const { t, rated } = this.part;
     this.errors = {};
@@ -93,19 +86,24 @@ export class Form {
       this.focusError();
       return null;
     }
-    this.key ||= newKey();
-    return { ...(this.isWhole && { rating, title: title.trim() || null }), body: body.trim(), idempotencyKey: this.key };
+    return (this.values.sent ||= {
+      ...about,
+      ...(this.isWhole && { rating, title: title.trim() || null }),
+      body: body.trim(),
+      idempotencyKey: newKey(),
+    });
   }
 
   /** Says a refusal at the field that it is about. */
   refuse(refused: Refused) {
-    const field = refused.path?.[1] ?? '';
-    this.existing = refused.existing ?? null;
-    this.isUnproven ||= field === 'proof';
+    const field = refused.path?.[1]!;
+    this.existing = refused.existing;
+    // That of a page that was loaded earlier may be too old.
+    this.isUnproven ||= field === 'proof' && this.values.sent?.proof === this.proof;
     const key = this.existing ? 'existing' : field === 'proof' ? 'unproven' : '';
     const message = key ? this.part.t(key) : this.part.refusal(refused);
     this.errors = { [field === 'body' || (this.isWhole && field in this.values) ? field : 'form']: message };
-    this.key = '';
+    this.change({});
     this.focusError();
   }
 

@@ -49,21 +49,18 @@ export class Writing {
 
   // ── forms ──
 
-  get isPosting() {
-    return Boolean(this.form('post'));
-  }
-
   private form(kind: Kind, id?: string) {
     return this.forms.find((form) => form.kind === kind && form.to?.id === id);
   }
 
   /** The form of this kind, which may be open already. */
   private open(kind: Kind, to: Reply | null, values = NOTHING, draft = this.draftOf(kind, to)) {
-    const open = this.form(kind, to?.id);
-    if (open) return open;
-    this.opened.add(draft);
-    const form = new Form(this.part, kind, to, values, draft);
-    this.forms.push(form);
+    let form = this.form(kind, to?.id);
+    if (!form) {
+      this.opened.add(draft);
+      form = new Form(this.part, kind, to, values, draft);
+      this.forms.push(form);
+    }
     return form;
   }
 
@@ -143,12 +140,12 @@ export class Writing {
   /** What is typed while a text is sent becomes a change of it. */
   private async submit(form: Form) {
     if (form.isSending) return;
-    const input = form.input();
+    const input = form.input(this.addressed(form));
     const comment = input && (await this.send(form, input));
     if (!comment) return;
     const { kind, to } = form;
     const { part } = this;
-    const since = form.isChanged && form.values;
+    const since = !form.values.sent && form.values;
     form.keep(false);
     this.drop(form);
     if (kind === 'post') this.posted(comment);
@@ -161,14 +158,18 @@ export class Writing {
     else await part.focusOn(comment.id);
   }
 
-  /** The comment as it is now; null if the service refused, which the form then says, or if the sign-in has ended. */
-  private async send(form: Form, input: object): Promise<Comment | null> {
+  /** The comment as it is now; null if it was refused, which its form says, or cancelled, or the sign-in has ended. */
+  private async send(form: Form, sent: { language?: string }): Promise<Comment | null> {
     const { part } = this;
     const { since } = part;
-    const sent: { language?: string } = { ...this.addressed(form), ...input };
     form.isSending = true;
     part.render();
-    const post = (more?: object) => part.mutate<any>(DOCUMENTS[form.kind], { input: Object.assign(sent, more) }, since);
+    const isOpen = () => this.forms.includes(form);
+    const post = (more?: object) => {
+      Object.assign(sent, more);
+      form.keep();
+      return part.mutate<any>(DOCUMENTS[form.kind], { input: sent }, () => since !== part.since || !isOpen());
+    };
     let answer = await post();
     // What the page says that its language is may be none: then what it begins with counts, or else that of the texts.
     for (const language of [/^[a-z]*/i.exec(`${sent.language}`)![0], part.language]) {
@@ -179,7 +180,7 @@ export class Writing {
       answer = await post({ solution });
     }
     form.isSending = false;
-    if (answer?.code) form.refuse(answer);
+    if (answer?.code && isOpen()) form.refuse(answer);
     part.render();
     return answer?.comment ?? null;
   }
@@ -244,8 +245,9 @@ export class Writing {
     const root = part.rootOf(id);
     part.say('');
     Object.assign(asking, { isSending: true, problem: '' });
-    const input = { comment: id, idempotencyKey: newKey() };
-    const answer = await part.mutate<any>(toDelete ? DELETE_COMMENT : REPORT_COMMENT, { input: toDelete ? input : { ...input, reason } });
+    const input = { comment: id, idempotencyKey: newKey(), ...(!toDelete && { reason }) };
+    const isCancelled = () => asking !== this.asking;
+    const answer = await part.mutate<any>(toDelete ? DELETE_COMMENT : REPORT_COMMENT, { input }, isCancelled);
     asking.isSending = false;
     asking.problem = !answer ? part.said : answer.code ? part.refusal(answer) : '';
     part.render();
@@ -276,7 +278,6 @@ export class Writing {
     const isOther = ({ id }: Reply) => id !== comment.id;
     part.comments = [comment, ...part.comments!.filter(isOther)];
     part.fresh = part.fresh.filter(isOther);
-    if (comment.status === 'PUBLISHED') part.total += 1;
   }
 
   /** Shows a reply at the end of its thread, where it may have arrived before the answer. */
@@ -297,7 +298,6 @@ export class Writing {
     const root = part.rootOf(id);
     if (!root) return;
     if (root.id === id) {
-      if (root.status === 'PUBLISHED') part.total -= 1;
       Object.assign(root, { removed: true, status: 'PUBLISHED', answer: null, title: null, rating: null, verifiedAt: null, body: '' });
     } else {
       root.replies.nodes = root.replies.nodes.filter((reply) => {

@@ -149,8 +149,7 @@ export default class WordOfTheDay extends Part<Data> {
     if (answer.code !== 'NOT_SIGNED_IN') this.quiz = null; // else who signs in hands it in
     this.keep();
     if (answer.code) return this.say(this.refusal(answer));
-    this.graded = answer as Graded;
-    const { correct, total } = this.graded.result;
+    const { correct, total } = (this.graded = answer as Graded).result;
     this.viewer = this.viewer && { ...this.viewer, streak: this.graded.streak };
     this.say(this.t('result', { correct, total }));
     this.emit('quiz', { list: this.daily!.list.id, correct, total });
@@ -203,7 +202,7 @@ export default class WordOfTheDay extends Part<Data> {
 
   private async subscribe() {
     const input = { email: this.email, list: this.daily!.list.id, idempotencyKey: newKey() };
-    const answer = await this.mutate(REQUEST_SUBSCRIPTION, { input });
+    const answer = await this.mutate(REQUEST_SUBSCRIPTION, { input }, () => !this.isSubscribing);
     if (!answer) return;
     this.problem = answer.code ? this.refusal(answer) : '';
     if (this.problem) void this.focus('#email');

@@ -139,6 +139,7 @@ END_SESSION = """async (address) => {
   return member;
 }"""
 """With the address of the service's script on a page: the member's token counts no more. Returns what the page had."""
+SIGN_OUT_HERE = "async (address) => (await import(address)).session.use(null)"
 
 
 @dataclass

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Locator, Route, expect
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage, held_back
-from tests.browser.sites import Visited
+from tests.browser.sites import SIGN_OUT_HERE, Visited
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, mutation
 from tests.waiting import until
 
@@ -46,6 +46,17 @@ HEAR = """() => {
   window.heard = [];
   new MutationObserver(() => heard.push(status.textContent)).observe(status, { childList: true });
 }"""
+COUNT_LISTENERS = """() => {
+  window.listeners = 0;
+  for (const [name, change] of [['addEventListener', 1], ['removeEventListener', -1]]) {
+    const changed = window[name].bind(window);
+    window[name] = (type, ...more) => {
+      if (type === 'online') window.listeners += change;
+      changed(type, ...more);
+    };
+  }
+}"""
+"""How many more wait for a connection than before."""
 SPOIL_VISIT = """() => {
   const [[key, stored]] = Object.entries(localStorage);
   localStorage[key] = JSON.stringify({ visit: { ...JSON.parse(stored).visit, token: 'altered' } });
@@ -298,11 +309,13 @@ async def test_a_service_that_cannot_be_reached_is_asked_again(visited: Visited,
         await expect(corners(page).first).to_be_enabled()
         name = await corners(page).first.locator(".name").inner_text()
         await page.page.evaluate(HEAR)
+        await page.page.evaluate(COUNT_LISTENERS)
         await page.page.context.set_offline(True)
         await corners(page).first.click()
         await expect(note(page)).to_have_text("The service cannot be reached. Trying again.")
         await until(lambda: str(page.errors).count("/graphql: ") > 2, "it was asked again twice")
         assert await page.page.evaluate("heard") == ["The service cannot be reached. Trying again."]
+        assert await page.page.evaluate("listeners") <= 1
         await page.page.context.set_offline(False)
         await expect(note(page)).to_have_text(f"A vote for {name}.")
         await expect(progress(page)).to_have_text("Pairs seen: 1 of 276")
@@ -371,6 +384,7 @@ async def test_all_of_a_long_leaderboard_can_be_shown_once_it_appears(visited: V
 async def test_results_that_are_hidden_appear_when_somebody_signs_in_who_has_voted(
     visited: Visited, browser: Browser
 ) -> None:
+    """And disappear when they sign out."""
     await board(visited, "signed", "Ada", "Bea", "Cleo", resultsVisible="AFTER_VOTING")
     async with visited.page(browser, BOARD % "signed", member="ada-abara") as page:
         await voted(page)
@@ -378,6 +392,9 @@ async def test_results_that_are_hidden_appear_when_somebody_signs_in_who_has_vot
         await expect(page.page.locator("ringside-board")).to_contain_text("Vote first: then you see how it stands.")
         await visited.sign_in(page, member="ada-abara")
         await expect(page.page.locator("ringside-board tbody tr")).to_have_count(3)
+        await page.page.evaluate(SIGN_OUT_HERE, f"{visited.service.url}/elements.js")
+        await expect(page.page.locator("ringside-board")).to_contain_text("Vote first: then you see how it stands.")
+        await expect(page.page.locator("ringside-board tbody tr")).to_have_count(0)
 
 
 async def test_a_members_board_asks_a_visitor_to_sign_in(visited: Visited, browser: Browser) -> None:

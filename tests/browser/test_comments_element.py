@@ -29,6 +29,7 @@ from tests.waiting import LONGEST, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+UNREACHABLE = "The service cannot be reached. Trying again."
 HELPFUL = re.compile("^Helpful.*: the comment by")
 COMMENTS = '<ringside-comments product="%s"></ringside-comments>'
 # A page of this test has elements only, without landmarks or a heading of its own.
@@ -664,7 +665,7 @@ async def test_a_dialog_says_what_becomes_of_its_request(visited: Visited, brows
         await expect(dialog.get_by_label("A word for the moderators")).to_have_value("See for yourself.")
         await page.page.context.set_offline(True)
         await dialog.get_by_role("button", name="Report").click()
-        await expect(dialog.get_by_role("alert")).to_have_text("The service cannot be reached. Trying again.")
+        await expect(dialog.get_by_role("alert")).to_have_text(UNREACHABLE)
         assert await barriers(page) == []
         await page.page.context.set_offline(False)
         await expect(dialog).to_have_count(0)
@@ -783,9 +784,34 @@ async def test_a_reply_is_sent_once_the_service_can_be_reached(visited: Visited,
         await element(page).get_by_label("Your reply to").fill("Here")
         await page.page.context.set_offline(True)
         await element(page).locator("form button[type=submit]").click()
-        await expect(element(page).locator(".note")).to_have_text("The service cannot be reached. Trying again.")
+        await expect(element(page).locator(".note")).to_have_text(UNREACHABLE)
         await page.page.context.set_offline(False)
         await expect(thread(page)).to_contain_text(["Here"])
+
+
+async def test_what_is_cancelled_without_a_connection_is_sent_only_if_it_is_asked_for_again(
+    visited: Visited, browser: Browser
+) -> None:
+    """A comment that is posted again counts once."""
+    say(visited, "cancelled", "To stay", user="bo-abara")
+    async with visited.page(browser, COMMENTS % "cancelled", member="bo-abara") as page:
+        articles, dialog = element(page).locator("article"), element(page).get_by_role("dialog")
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").fill("To be posted")
+        await page.page.context.set_offline(True)
+        await button(page, "Post").click()
+        await expect(element(page).locator(".note")).to_have_text(UNREACHABLE)
+        await button(page, "Cancel").click()
+        await button(page, "Delete: the comment by").click()
+        await dialog.get_by_role("button", name="Delete").click()
+        await expect(dialog.get_by_role("alert")).to_have_text(UNREACHABLE)
+        await dialog.get_by_role("button", name="Cancel").click()
+        await button(page, "Write a comment").click()
+        await button(page, "Post").click()
+        await page.page.context.set_offline(False)
+        await expect(element(page).locator("form")).to_have_count(0)
+        await page.page.reload()
+        await expect(articles).to_have_text([re.compile("To be posted"), re.compile("To stay")])
 
 
 async def test_a_refusal_stands_at_its_field(visited: Visited, browser: Browser) -> None:
@@ -929,6 +955,38 @@ async def test_a_first_comment_brings_a_proof_of_work_and_a_second_none(guarded:
         assert page.errors == []
 
 
+async def test_a_comment_whose_answer_was_lost_is_posted_once_from_a_page_that_is_loaded_again(
+    guarded: Visited, browser: Browser
+) -> None:
+    """Also with its proof of work, on a page that is in another language by now."""
+    async with guarded.page(browser, COMMENTS % "lost", member="unlucky") as page:
+        lost, is_back = asyncio.Event(), asyncio.Event()
+
+        async def lose(route: Route) -> None:
+            if '"body"' not in str(route.request.post_data):
+                await route.fallback()
+                return
+            answer = await route.fetch()
+            if is_back.is_set() or "CHALLENGE_NEEDED" in await answer.text():
+                await route.fulfill(response=answer)
+            else:
+                await route.abort()
+                lost.set()
+
+        await page.page.route("**/graphql", lose)
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").fill("Once")
+        await button(page, "Post").click()
+        await lost.wait()
+        await page.page.reload()
+        await expect(element(page).get_by_label("Your comment")).to_have_value("Once")
+        await page.page.evaluate("document.documentElement.lang = 'fr'")
+        is_back.set()
+        await button(page, "Post").click()
+        await expect(element(page).locator("form")).to_have_count(0)
+        await expect(element(page).locator("article")).to_have_text([re.compile("Once")])
+
+
 async def test_a_second_review_leads_to_the_first(guarded: Visited, browser: Browser) -> None:
     """With what was written now; the first stays as it is until that is saved."""
     async with guarded.page(browser, COMMENTS % "reviewed", member="reviewer") as page:
@@ -991,16 +1049,20 @@ async def test_a_guest_who_may_not_comment_is_led_to_sign_in(guarded: Visited, b
 async def test_a_buyer_is_marked_by_the_pages_proof_and_readers_can_see_buyers_only(
     guarded: Visited, browser: Browser
 ) -> None:
-    """A proof that does not hold, or was used, is said; the comment can go without it."""
+    """A proof that does not hold, or was used, is said; the comment can go without it, or with a newer one."""
     with guarded.client("buyer") as client:
         buyer = client.post("/graphql", json={"query": "{ viewer { id } }"}).json()["data"]["viewer"]["id"]
     now = int(time.time())
     claims = {"iss": "shop", "aud": "ringside-proof", "iat": now, "exp": now + 3600, "product": "bought", "sub": buyer}
     proven = jwt.encode(claims, SHOPS_KEY, algorithm="HS256")
-    shown = f'<ringside-comments product="bought" proof="{proven}"></ringside-comments>'
+    shown = '<ringside-comments product="bought" proof="too old"></ringside-comments>'
     async with guarded.page(browser, shown, member="buyer") as page:
         await button(page, "Write a comment").click()
         await element(page).get_by_label("Your comment").fill("I have it.")
+        async with held_back(page.page, "too old"):
+            await button(page, "Post").click()
+            await element(page).evaluate("(one, proof) => one.setAttribute('proof', proof)", proven)
+        await expect(element(page).locator("form .error")).to_be_visible()
         await button(page, "Post").click()
         await expect(element(page).locator("article .verified")).to_have_text("✓ Verified buyer")
         await button(page, "Write a comment").click()

@@ -19,7 +19,7 @@ from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.admin import opened
 from tests.browser.pages import PATIENT, RECORD_SHIFTS, VIEWPORT, BrowserPage, answered_last, held_back, new_context
-from tests.browser.sites import END_SESSION, Site, Visited, running_site, visited_demo
+from tests.browser.sites import END_SESSION, SIGN_OUT_HERE, Site, Visited, running_site, visited_demo
 from tests.leagues import CREATE_LEAGUE
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
@@ -81,7 +81,6 @@ COUNT_CHANGES = """async (address) => {
   globalThis.changes = 0;
   (await import(address)).session.addEventListener('change', () => changes++);
 }"""
-SIGN_OUT_HERE = "async (address) => (await import(address)).session.use(null)"
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
@@ -1339,7 +1338,7 @@ async def write_as_guest(restartable: Restartable, **given: Any) -> str:
 async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_field(
     restartable: Restartable, visited: Visited, browser: Browser
 ) -> None:
-    """The element says that a link is on its way. Where no emails are sent, it offers none.
+    """The element says that a link is on its way, unless it is cancelled. Where no emails are sent, it offers none.
 
     The keyboard then has its focus where it was before.
     """
@@ -1354,6 +1353,14 @@ async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_fi
         await expect(ask).to_be_focused()
         await ask.click()
         field = element.get_by_label("Your address")
+        await field.fill("nobody@example.org")
+        await page.page.context.set_offline(True)
+        await element.get_by_role("button", name="Send me the link").click()
+        await expect(element.locator(".note")).to_have_text(UNREACHABLE)
+        await element.get_by_role("button", name="Cancel").click()
+        await page.page.context.set_offline(False)
+        await expect(element.locator(".note")).to_have_text("")
+        await ask.click()
         await field.fill("ada@localhost")
         await element.get_by_role("button", name="Send me the link").click()
         await expect(element.get_by_role("alert")).to_be_visible()
