@@ -46,11 +46,14 @@ class ContenderStore(PreviewedStore[NewContender]):
         self._actor = actor
         self._places: dict[str, str] = {}
         self._known: frozenset[str] = frozenset()
+        self._room = 0
 
     async def begin(self) -> int:
         if not boards.is_slug(self._board):
             raise NotFound(f"There is no board called {self._board}.")
         self._known = await read_known_names(self._services.table, self._board)
+        current = await boards.read_board_with_marks(self._services.table, self._board)
+        self._room = editing.MAX_CONTENDERS - (current.board.size if current is not None else 0)
         return 0
 
     def parse(self, row: Row) -> NewContender:
@@ -60,9 +63,18 @@ class ContenderStore(PreviewedStore[NewContender]):
         )
         svg = self._parse_picture(given["svg"]) if "svg" in given else None
         name = parse_name(given.get("name", ""))
-        if (first := self._places.setdefault(folded_for_keys(name), row.place)) != row.place:
+        folded = folded_for_keys(name)
+        if (first := self._places.setdefault(folded, row.place)) != row.place:
             raise InvalidInput(f"{name} is already the name at {first}.")
+        if folded not in self._known:
+            self._take_room()
         return NewContender(name, svg, details)
+
+    def _take_room(self) -> None:
+        if self._room <= 0:
+            most = f"{editing.MAX_CONTENDERS:,} contenders, retired ones included"
+            raise InvalidInput(f"A board may have {most}, and has no room for this one. Start another board.")
+        self._room -= 1
 
     def _parse_picture(self, given: str) -> str:
         if self._folder is None:
