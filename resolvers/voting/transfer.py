@@ -9,7 +9,7 @@ from datastore.dynamo import Table, iso
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import boards, editing, votes
 from datastore.voting.boards import MAIN
-from datastore.voting.contenders import all_contenders, folded_for_keys, read_known_names
+from datastore.voting.contenders import ContenderKey, all_contenders, folded_for_keys, read_known_names
 from datastore.voting.editing import ContenderChange
 from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import Services
@@ -120,18 +120,22 @@ async def open_votes(table: Table, board: str | None) -> AsyncIterator[bytes]:
 
 
 async def _vote_lines(table: Table, board: str | None) -> AsyncIterator[bytes]:
-    names: dict[tuple[str, int], str] = {}
-    for slug in await boards.every_slug(table):
-        current = await boards.read_board_with_marks(table, slug)
-        blocks = current.board.blocks if current is not None else 0
-        contenders = await all_contenders(table, slug, blocks)
-        names |= {(slug, ordinal): contender.name for ordinal, contender in contenders.items()}
+    names: dict[ContenderKey, str] = {}
     async for vote in votes.all_votes(table):
         if vote.is_verdict and board in (None, vote.board):
+            if not {(vote.board, vote.low), (vote.board, vote.high)} <= names.keys():  # also if they joined meanwhile
+                names |= await _names(table, vote.board)
             yield json_line(_fields(vote, names))
 
 
-def _fields(vote: Vote, names: Mapping[tuple[str, int], str]) -> dict[str, Any]:
+async def _names(table: Table, board: str) -> Mapping[ContenderKey, str]:
+    """Of all contenders that a board has by now."""
+    current = await boards.read_board_with_marks(table, board)
+    contenders = await all_contenders(table, board, current.board.blocks) if current is not None else {}
+    return {(board, ordinal): contender.name for ordinal, contender in contenders.items()}
+
+
+def _fields(vote: Vote, names: Mapping[ContenderKey, str]) -> dict[str, Any]:
     low, high = names.get((vote.board, vote.low)), names.get((vote.board, vote.high))
     return {
         "board": vote.board,
