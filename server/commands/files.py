@@ -50,9 +50,20 @@ def named_input(file: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
         received = Path(folder, "standard-input")
-        with open_input(file) as (source, _), received.open("wb") as target:
-            shutil.copyfileobj(source, target)
+        keep_standard_input(received)
         yield received
+
+
+def keep_standard_input(target: Path | int) -> None:
+    """Copy standard input to a temporary file: by its name, or by its descriptor, which stays open."""
+    try:
+        with open_input(STANDARD) as (source, _), open(target, "wb", closefd=isinstance(target, Path)) as copy:
+            shutil.copyfileobj(source, copy)
+    except OSError as error:
+        raise Failed(
+            f"{tempfile.gettempdir()}, the folder for temporary files, cannot take standard input: {error.strerror}. "
+            "Make room there, or name another folder with TMPDIR."
+        ) from None
 
 
 def read_text(file: Path) -> str:

@@ -655,8 +655,9 @@ def test_the_command_imports_and_says_what_it_did(tmp_path: Path) -> None:
     assert ringside("audit", **variables).returncode == 0
 
 
+@pytest.mark.parametrize("command", ["remark42 {} --product /", "remark42 - --product /", "all -"])
 def test_a_full_folder_for_temporary_files_is_named(
-    tmp_path: Path, one_client: Client, default_engine: RunningEngine
+    tmp_path: Path, one_client: Client, default_engine: RunningEngine, command: str
 ) -> None:
     """With what to do about it, in a sentence. SQLite keeps two megabytes in memory."""
     lines = [orjson.dumps({"id": f"{n}", "time": "2021-05-01T10:00:00Z", "text": "x" * 100_000}) for n in range(40)]
@@ -666,15 +667,15 @@ def test_a_full_folder_for_temporary_files_is_named(
         "from server.__main__ import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", limited, "import", "remark42", str(tmp_path / "backup"), "--product", "{path}"],
+        [sys.executable, "-c", limited, "import", *command.format(tmp_path / "backup").split()],
         env=environment(**on_table(default_engine.url, one_client.services.table.name), TMPDIR=str(tmp_path)),
         cwd=ROOT,
+        input=(tmp_path / "backup").read_bytes(),
         capture_output=True,
-        text=True,
         timeout=60,
         check=False,
     )
-    said = " ".join(done.stderr.split())
+    said = " ".join(done.stderr.decode().split())
     assert (done.returncode, "Traceback" in said) == (1, False)
     assert f"{tmp_path}, the folder for temporary files, cannot take" in said
     assert "TMPDIR" in said
