@@ -1,7 +1,9 @@
 """Comments of other systems: what their files have, in threads, by whom, and what is wrong with files."""
 
+import asyncio
 import gzip
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -53,6 +55,7 @@ from tests.jobs import ended, work_on
 from tests.killed import Killed, killed_at
 from tests.members import introduce
 from tests.queries import MARK_HELPFUL, POST_COMMENT
+from tests.waiting import until
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
@@ -695,6 +698,25 @@ def test_the_command_reads_standard_input(tmp_path: Path, system: str) -> None:
     counted = re.search(r"([0-9]+) are new", named.stdout)
     assert counted is not None, named.stderr
     assert f"0 are new, {counted[1]} existed already." in read.stdout, read.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_command_that_a_signal_ends_leaves_no_copy_of_standard_input(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Which has members' names, addresses and words. The signal ends it all the same."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-m", "server", "import", "disqus", "-", "--product", "{id}"],
+        env=environment(RINGSIDE_DATA=str(tmp_path / "data"), TMPDIR=str(temporary)),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+    ) as process:
+        await until(lambda: [*temporary.iterdir()], "it waits for the rest of standard input")
+        process.send_signal(number)
+        assert await asyncio.to_thread(process.wait, 60) == -number
+    assert [*temporary.iterdir()] == []
 
 
 # ── HTML and threads ──
