@@ -190,6 +190,11 @@ class WordBatch:
     """The list's next ordinal when the words that it lacked were chosen; None if they are added whatever it has."""
 
 
+def room_for_words(current: WordList, max_words: int) -> int:
+    """How many words may be added to a list that may have so many."""
+    return min(max_words - current.word_count, max_words * _ORDINALS_PER_WORD - current.next_ordinal)
+
+
 async def add_words(table: Table, list_id: str, batch: WordBatch, unit: UnitOfWork) -> AddedWords:
     """Add all of the words or none, after the existing ones.
 

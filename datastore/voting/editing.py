@@ -53,7 +53,7 @@ from datastore.voting.votes import COUNTERS, PAIR, TALLY, VOTE, PairTally, Tally
 
 # ── what may change ──
 
-_MAX_CONTENDERS = 10_000
+MAX_CONTENDERS = 10_000
 """Per board, retired ones included. Settling reads as many tallies per shard, and there are 50 million pairs."""
 
 _MAX_LATEST_RESTORED = 64
@@ -164,9 +164,9 @@ async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
         current = await read_board_with_marks(table, slug)
     if current is None:
         raise board_not_found(slug)
-    if current.board.size >= _MAX_CONTENDERS:
+    if current.board.size >= MAX_CONTENDERS:
         raise Conflict(
-            f"This board has had {_MAX_CONTENDERS} contenders, which is the limit. Start another board.",
+            f"This board has had {MAX_CONTENDERS} contenders, which is the limit. Start another board.",
             path=("input", "board"),
         )
     return Contender(slug, current.board.size, "", now)

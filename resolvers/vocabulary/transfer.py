@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from datastore.dynamo import Stale, optimistic
+from datastore.refusals import InvalidInput
 from datastore.vocabulary import lists
 from datastore.vocabulary import words as word_store
 from datastore.vocabulary.lists import ListNameTaken, WordList
@@ -26,6 +27,10 @@ class WordStore(PreviewedStore[word_store.Word]):
     _list: WordList
     _contents: set[word_store.WordContent]
     """Of the words that the list had when it was last read, removed ones included."""
+    _room: int
+    """For how many words the list had room at the beginning."""
+    _new: set[word_store.WordContent]
+    """Of the words that take it."""
 
     def __init__(
         self, services: Services, find_list: Callable[[Services], Awaitable[WordList]], actor: str | None = None
@@ -37,11 +42,19 @@ class WordStore(PreviewedStore[word_store.Word]):
     async def begin(self) -> int:
         self._list = await self._find_list(self._services)
         self._contents = await self._read_contents(0)
+        self._room = word_store.room_for_words(self._list, word_store.LONGEST_LIST)
+        self._new = set()
         return 0
 
     def parse(self, row: Row) -> word_store.Word:
         texts = {"audio_url" if column == "audioUrl" else column: text for column, text in row.fields.items()}
-        return parse_word(self._list.list, NewWord(**{"definition": "", **texts}), ("input",))
+        word = parse_word(self._list.list, NewWord(**{"definition": "", **texts}), ("input",))
+        if word.content not in self._contents and word.content not in self._new:
+            if len(self._new) >= self._room:
+                most = f"{word_store.LONGEST_LIST:,} words"
+                raise InvalidInput(f"A list may have {most}, and has no room for this one. Make a new list.")
+            self._new.add(word.content)
+        return word
 
     async def are_missing(self, records: Sequence[word_store.Word]) -> Sequence[bool]:
         first = {word.content: place for place, word in reversed([*enumerate(records)])}

@@ -9,7 +9,7 @@ from datastore.dynamo import Table, iso
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import boards, editing, votes
 from datastore.voting.boards import MAIN
-from datastore.voting.contenders import all_contenders, folded_for_keys, read_known_names
+from datastore.voting.contenders import ContenderKey, all_contenders, folded_for_keys, read_known_names
 from datastore.voting.editing import ContenderChange
 from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import Services
@@ -46,11 +46,14 @@ class ContenderStore(PreviewedStore[NewContender]):
         self._actor = actor
         self._places: dict[str, str] = {}
         self._known: frozenset[str] = frozenset()
+        self._room = 0
 
     async def begin(self) -> int:
         if not boards.is_slug(self._board):
             raise NotFound(f"There is no board called {self._board}.")
         self._known = await read_known_names(self._services.table, self._board)
+        current = await boards.read_board_with_marks(self._services.table, self._board)
+        self._room = editing.MAX_CONTENDERS - (current.board.size if current is not None else 0)
         return 0
 
     def parse(self, row: Row) -> NewContender:
@@ -60,9 +63,18 @@ class ContenderStore(PreviewedStore[NewContender]):
         )
         svg = self._parse_picture(given["svg"]) if "svg" in given else None
         name = parse_name(given.get("name", ""))
-        if (first := self._places.setdefault(folded_for_keys(name), row.place)) != row.place:
+        folded = folded_for_keys(name)
+        if (first := self._places.setdefault(folded, row.place)) != row.place:
             raise InvalidInput(f"{name} is already the name at {first}.")
+        if folded not in self._known:
+            self._take_room()
         return NewContender(name, svg, details)
+
+    def _take_room(self) -> None:
+        if self._room <= 0:
+            most = f"{editing.MAX_CONTENDERS:,} contenders, retired ones included"
+            raise InvalidInput(f"A board may have {most}, and has no room for this one. Start another board.")
+        self._room -= 1
 
     def _parse_picture(self, given: str) -> str:
         if self._folder is None:
@@ -108,18 +120,22 @@ async def open_votes(table: Table, board: str | None) -> AsyncIterator[bytes]:
 
 
 async def _vote_lines(table: Table, board: str | None) -> AsyncIterator[bytes]:
-    names: dict[tuple[str, int], str] = {}
-    for slug in await boards.every_slug(table):
-        current = await boards.read_board_with_marks(table, slug)
-        blocks = current.board.blocks if current is not None else 0
-        contenders = await all_contenders(table, slug, blocks)
-        names |= {(slug, ordinal): contender.name for ordinal, contender in contenders.items()}
+    names: dict[ContenderKey, str] = {}
     async for vote in votes.all_votes(table):
         if vote.is_verdict and board in (None, vote.board):
+            if not {(vote.board, vote.low), (vote.board, vote.high)} <= names.keys():  # also if they joined meanwhile
+                names |= await _names(table, vote.board)
             yield json_line(_fields(vote, names))
 
 
-def _fields(vote: Vote, names: Mapping[tuple[str, int], str]) -> dict[str, Any]:
+async def _names(table: Table, board: str) -> Mapping[ContenderKey, str]:
+    """Of all contenders that a board has by now."""
+    current = await boards.read_board_with_marks(table, board)
+    contenders = await all_contenders(table, board, current.board.blocks) if current is not None else {}
+    return {(board, ordinal): contender.name for ordinal, contender in contenders.items()}
+
+
+def _fields(vote: Vote, names: Mapping[ContenderKey, str]) -> dict[str, Any]:
     low, high = names.get((vote.board, vote.low)), names.get((vote.board, vote.high))
     return {
         "board": vote.board,

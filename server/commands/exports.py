@@ -1,5 +1,6 @@
 """`ringside export`."""
 
+import fcntl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -130,10 +131,11 @@ async def write_comments(services: Services, file: Path, product: str | None) ->
         with open_output(file) as target:
             return await _write_lines(comment_transfer.comment_lines(services.table, product, None), target)
     try:
-        ends, size = _read_ends(file)
-        if ends is not None and not await comment_transfer.is_same_export(services.table, product, *ends):
-            raise Failed(f"{file} is an export of other comments, or may be one. Export to another file.")
-        with _open_end(file, size) as target:
+        with _open_alone(file) as target:
+            ends, size = _read_ends(file)
+            if ends is not None and not await comment_transfer.is_same_export(services.table, product, *ends):
+                raise Failed(f"{file} is an export of other comments, or may be one. Export to another file.")
+            target.truncate(size)
             last = None if ends is None else ends[1]
             return await _write_lines(comment_transfer.comment_lines(services.table, product, last), target)
     except OSError as error:
@@ -146,17 +148,18 @@ def _is_stream(file: Path) -> bool:
 
 
 @contextmanager
-def _open_end(file: Path, size: int) -> Iterator[BinaryIO]:
-    """The file, to continue it at a position."""
+def _open_alone(file: Path) -> Iterator[BinaryIO]:
+    """The file, to write at its end. Failed if another export does: what it has written of a line is no remnant."""
     with open(file, "ab", opener=owner_only) as target:
-        target.truncate(size)
+        try:
+            fcntl.flock(target, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Failed(f"Another export is writing {file}. Wait for it, or choose another file.") from None
         yield target
 
 
 def _read_ends(file: Path) -> tuple[tuple[Comment, Comment] | None, int]:
     """The first and last comment that an earlier export wrote completely, and the position where its lines end."""
-    if not file.exists():
-        return None, 0
     first, last, rest, size = b"", b"", b"", 0
     with file.open("rb") as source:
         for line in source:

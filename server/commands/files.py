@@ -7,15 +7,16 @@ file. An option names a further file: the output of a command that reads several
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 from typing import BinaryIO
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from resolvers.transfer.readers import NotRegular, decode, open_regular
+from resolvers.transfer.temporary import temporary_folder
 from server import Failed
 from server.commands import err
 from server.engine.folder import refuse_own_file
@@ -48,11 +49,22 @@ def named_input(file: Path) -> Iterator[Path]:
     if file != STANDARD:
         yield file
         return
-    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+    with temporary_folder() as folder:
         received = Path(folder, "standard-input")
-        with open_input(file) as (source, _), received.open("wb") as target:
-            shutil.copyfileobj(source, target)
+        keep_standard_input(received)
         yield received
+
+
+def keep_standard_input(target: Path | int) -> None:
+    """Copy standard input to a temporary file: by its name, or by its descriptor, which stays open."""
+    try:
+        with open_input(STANDARD) as (source, _), open(target, "wb", closefd=isinstance(target, Path)) as copy:
+            shutil.copyfileobj(source, copy)
+    except OSError as error:
+        raise Failed(
+            f"{gettempdir()}, the folder for temporary files, cannot take standard input: {error.strerror}. "
+            "Make room there, or name another folder with TMPDIR."
+        ) from None
 
 
 def read_text(file: Path) -> str:
@@ -85,7 +97,7 @@ def named_output(file: Path) -> Iterator[Path]:
     if file != STANDARD:
         yield file
         return
-    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+    with temporary_folder() as folder:
         whole = Path(folder, "standard-output")
         yield whole
         with whole.open("rb") as source, open_output(file) as target:

@@ -194,7 +194,7 @@ class Migration:
 
     def _reject(self, row: SourceRow, reason: str) -> None:
         self.summary.rejected[row.kind] += 1
-        self._report.writerow([*row, reason])
+        self._report.writerow([_as_text(cell) for cell in (*row, reason)])
 
     @contextmanager
     def _counted(self, row: SourceRow) -> Iterator[None]:
@@ -454,6 +454,11 @@ def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str], bool]]:
             yield reader.line_num, texts, None not in row
     except csv.Error as error:
         raise Failed(f"{path} cannot be read as CSV: {error}.") from None
+
+
+def _as_text(cell: str) -> str:
+    """What a spreadsheet shows and does not compute: anybody may have written it, such as an address."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def _parse_level(text: str) -> int | None:

@@ -25,7 +25,7 @@ from resolvers.transfer.loop import Added, Advance, OnProblem, Store, import_rec
 from resolvers.transfer.readers import Row
 from server import Failed
 from server.commands import err, export_file, out
-from server.commands.files import STANDARD, named_output, open_input, owner_only, progress_bar
+from server.commands.files import STANDARD, keep_standard_input, named_output, open_input, owner_only, progress_bar
 from server.commands.running import load_settings
 from server.engine.folder import refuse_own_file, sync
 from server.settings import Settings, is_embedded
@@ -319,7 +319,7 @@ def open_export(file: Path, advance: Advance) -> Iterator[tuple[BinaryIO, export
     with open_input(file) as (given, _), tempfile.TemporaryFile(prefix="ringside-") as received:
         source = given if file != STANDARD else cast("BinaryIO", received)
         if file == STANDARD:
-            shutil.copyfileobj(given, received)
+            keep_standard_input(received.fileno())
         reader = export_file.ExportReader(source, f"{file}")
         for row in reader.rows():
             if row.number % TableStore.at_once == 0:

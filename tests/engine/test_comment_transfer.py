@@ -2,6 +2,7 @@
 
 import asyncio
 import codecs
+import fcntl
 import io
 import os
 from collections.abc import Mapping
@@ -96,6 +97,20 @@ async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path
         await write_comments(one_client.services, cut, product)
         assert cut.read_bytes() == text
         assert await write_comments(one_client.services, whole, product) == 0
+
+
+async def test_what_another_export_is_writing_is_left_to_it(one_client: Client, tmp_path: Path) -> None:
+    """Half a line at the end of the file is its next one then."""
+    await post(one_client.member(ADA, name="Ada"))
+    file, settings = tmp_path / "file", one_client.settings
+    await write_comments(one_client.services, file, None)
+    half = file.read_bytes()[:-9]
+    file.write_bytes(half)
+    with file.open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        done = ringside("export", "comments", str(file), **on_table(settings.dynamodb_url, settings.table))
+    assert (done.returncode, file.read_bytes()) == (1, half)
+    assert done.stderr == f"Another export is writing {file}. Wait for it, or choose another file.\n"
 
 
 async def test_an_export_of_other_comments_is_not_continued(one_client: Client, tmp_path: Path) -> None:

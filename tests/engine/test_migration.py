@@ -106,6 +106,19 @@ async def test_invalid_rows_are_reported(one_table: Table, legacy: LegacySource,
     assert "no such word" in reasons["past word", "L0", "2020-01-01"]
 
 
+async def test_what_looks_like_a_formula_is_a_text_in_the_report(
+    one_table: Table, legacy: LegacySource, tmp_path: Path
+) -> None:
+    """A spreadsheet would compute it, and anybody could give an address to the old system."""
+    for start in "=+-@":
+        await subscribe(legacy, f'{start}HYPERLINK("https://example.com")', "2022-01-01")
+    await migrate(one_table, legacy, tmp_path / "report.csv")
+    with (tmp_path / "report.csv").open(encoding="utf-8") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert sum("HYPERLINK" in cell for cell in cells) == 4
+    assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))] == []
+
+
 async def test_contents_equal_the_source(one_table: Table, legacy: LegacySource, tmp_path: Path) -> None:
     """The texts of a word, the word of a day, the character set, state and beginning of a subscription."""
     await migrate(one_table, legacy, tmp_path / "report.csv")

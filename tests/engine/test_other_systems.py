@@ -1,7 +1,9 @@
 """Comments of other systems: what their files have, in threads, by whom, and what is wrong with files."""
 
+import asyncio
 import gzip
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -53,6 +55,7 @@ from tests.jobs import ended, work_on
 from tests.killed import Killed, killed_at
 from tests.members import introduce
 from tests.queries import MARK_HELPFUL, POST_COMMENT
+from tests.waiting import until
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
@@ -655,8 +658,9 @@ def test_the_command_imports_and_says_what_it_did(tmp_path: Path) -> None:
     assert ringside("audit", **variables).returncode == 0
 
 
+@pytest.mark.parametrize("command", ["remark42 {} --product /", "remark42 - --product /", "all -"])
 def test_a_full_folder_for_temporary_files_is_named(
-    tmp_path: Path, one_client: Client, default_engine: RunningEngine
+    tmp_path: Path, one_client: Client, default_engine: RunningEngine, command: str
 ) -> None:
     """With what to do about it, in a sentence. SQLite keeps two megabytes in memory."""
     lines = [orjson.dumps({"id": f"{n}", "time": "2021-05-01T10:00:00Z", "text": "x" * 100_000}) for n in range(40)]
@@ -666,15 +670,15 @@ def test_a_full_folder_for_temporary_files_is_named(
         "from server.__main__ import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", limited, "import", "remark42", str(tmp_path / "backup"), "--product", "{path}"],
+        [sys.executable, "-c", limited, "import", *command.format(tmp_path / "backup").split()],
         env=environment(**on_table(default_engine.url, one_client.services.table.name), TMPDIR=str(tmp_path)),
         cwd=ROOT,
+        input=(tmp_path / "backup").read_bytes(),
         capture_output=True,
-        text=True,
         timeout=60,
         check=False,
     )
-    said = " ".join(done.stderr.split())
+    said = " ".join(done.stderr.decode().split())
     assert (done.returncode, "Traceback" in said) == (1, False)
     assert f"{tmp_path}, the folder for temporary files, cannot take" in said
     assert "TMPDIR" in said
@@ -694,6 +698,25 @@ def test_the_command_reads_standard_input(tmp_path: Path, system: str) -> None:
     counted = re.search(r"([0-9]+) are new", named.stdout)
     assert counted is not None, named.stderr
     assert f"0 are new, {counted[1]} existed already." in read.stdout, read.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_command_that_a_signal_ends_leaves_no_copy_of_standard_input(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Which has members' names, addresses and words. The signal ends it all the same."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-m", "server", "import", "disqus", "-", "--product", "{id}"],
+        env=environment(RINGSIDE_DATA=str(tmp_path / "data"), TMPDIR=str(temporary)),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+    ) as process:
+        await until(lambda: [*temporary.iterdir()], "it waits for the rest of standard input")
+        process.send_signal(number)
+        assert await asyncio.to_thread(process.wait, 60) == -number
+    assert [*temporary.iterdir()] == []
 
 
 # ── HTML and threads ──

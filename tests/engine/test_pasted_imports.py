@@ -10,9 +10,13 @@ import pytest
 
 from datastore.dynamo import Table
 from datastore.jobs.jobs import JOB, TEXT_PIECE, Job, JobState, read_text, store_text
-from datastore.voting.boards import MAIN
+from datastore.vocabulary.lists import LIST
+from datastore.vocabulary.words import LONGEST_LIST
+from datastore.voting.boards import BOARD, MAIN
+from datastore.voting.editing import MAX_CONTENDERS
 from resolvers.jobs.running import JobRunner
 from resolvers.requests.context import Role, utc_now
+from resolvers.values.node_ids import parse_node_key
 from resolvers.whole.importing import IMPORT_TEXT, LONGEST_TEXT, MOST_PROBLEMS
 from resolvers.whole.jobs import JOB_KINDS
 from server.settings import Settings
@@ -144,6 +148,33 @@ async def test_words_are_added_without_those_that_are_not_valid(one_client: Clie
         assert (answer["added"], [one["line"] for one in answer["problems"]]) == (2, [problem["line"]])
     shown = await ed.ask("query ($id: ID!) { wordList(id: $id) { wordCount } }", id=made["id"])
     assert shown["wordCount"] == 2
+
+
+async def test_contenders_beyond_what_a_board_may_have_are_a_mistake(one_client: Client) -> None:
+    """So nothing is added. Those that it has already take no room."""
+    ed, table = editor(one_client), one_client.services.table
+    await ed.ask(CONTENDERS, input={"text": "name\nComet\n"})
+    await table.write(BOARD.update(BOARD.at(slug=MAIN), values={"size": MAX_CONTENDERS - 1}))
+    for dry in (True, False):
+        answer = await ed.ask(CONTENDERS, input={"text": "name\nTide\ncomet\nMoss\nFern\n", "dryRun": dry})
+        assert (answer["added"], [problem["line"] for problem in answer["problems"]]) == (0, [4, 5]), answer
+        assert answer["problems"][0]["message"].startswith("A board may have 10,000 contenders")
+    assert (await ed.ask(NAMES))["totalCount"] == MAX_CONTENDERS - 1
+    assert await ed.ask(CONTENDERS, input={"text": "name\nTide\ncomet\n"}) == added(1)
+
+
+async def test_words_beyond_what_a_list_may_have_are_a_mistake(one_client: Client) -> None:
+    """Those that it has, or that the text has twice, take no room."""
+    ed, table = editor(one_client), one_client.services.table
+    made = (await ed.ask(CREATE_LIST, input={"name": "Holds", "public": True}))["list"]
+    key = LIST.at(list=parse_node_key("WordList", made["id"]))
+    await table.write(LIST.update(key, values={"next_ordinal": LONGEST_LIST - 1}))
+    text = "term,definition\nlock,a grip\nlock,a grip\nhold,a grip\n"
+    for dry in (True, False):
+        answer = await ed.ask(WORDS, input={"list": made["id"], "text": text, "dryRun": dry})
+        assert (answer["added"], [problem["line"] for problem in answer["problems"]]) == (1, [4]), answer
+        assert answer["problems"][0]["message"].startswith("A list may have 100,000 words")
+    assert await ed.ask(WORDS, input={"list": made["id"], "text": text.removesuffix("hold,a grip\n")}) == added(0)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,19 @@
 """Boards and votes from the command line."""
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from datastore.dynamo import Table
 from datastore.voting import boards
 from datastore.voting.boards import shard_count
+from resolvers.voting.transfer import open_votes
 from server.settings import Settings
 from tests.client import Client
 from tests.command import on_table, ringside
 from tests.engines import RunningEngine
+from tests.intercepted import intercepted
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import ADD_CONTENDER, BOARD_COUNTS, CREATE_BOARD, VOID_VOTER
@@ -106,3 +109,22 @@ async def test_an_export_has_the_names_of_a_board_that_no_index_shows_yet(
         await vote(client.member("ada"), board="pets")
         lines = await voted(client.services.table, None)
     assert [line["pair"] for line in lines] == [["Cat", "Dog"]]
+
+
+async def test_an_export_has_the_names_of_contenders_that_joined_while_it_ran(one_client: Client) -> None:
+    """The winner's, too."""
+    await add_contenders(one_client, "a", "b")
+    ada, table = one_client.member("ada"), one_client.services.table
+    await vote(ada)
+
+    async def one_item(_: str, send: Any) -> Any:
+        return await send(Limit=1)
+
+    with intercepted(table, ("scan",), one_item):
+        lines = await open_votes(table, None)
+        await anext(lines)
+        await add_contenders(one_client, "c")
+        ballot = (await vote(ada))["ballot"]  # on another pair, so with the new one
+        [line] = [orjson.loads(line) async for line in lines]
+    assert set(line["pair"]) == {ballot["left"]["name"], ballot["right"]["name"]}
+    assert line["winner"] == ballot["left"]["name"]

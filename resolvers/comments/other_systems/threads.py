@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import gettempdir
 from typing import Any
 
 import orjson
@@ -19,6 +19,7 @@ from datastore.comments.records import Status
 from datastore.dynamo import iso, to_the_millisecond
 from resolvers.comments.transfer import Author
 from resolvers.transfer.readers import Row, Unreadable
+from resolvers.transfer.temporary import temporary_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ _EARLIEST = datetime(1971, 1, 2, tzinfo=UTC)
 def in_threads(written: Iterable[Written]) -> Iterator[Row]:
     """A row for each comment but for those that are gone: first those at the top, then the replies."""
     try:
-        with TemporaryDirectory(prefix="ringside-") as folder, closing(sqlite3.connect(f"{folder}/comments")) as table:
+        with temporary_folder() as folder, closing(sqlite3.connect(f"{folder}/comments")) as table:
             yield from _in_threads(table, written)
     except sqlite3.Error as error:
         raise Unreadable(
