@@ -17,7 +17,7 @@ rather than to itself. What is tested against a taste counts a pair once, howeve
 | push    | verdicts for what a group votes for, and against what it | that of honest voters who are simulated on the  |
 |         | votes against                                            | same pairs (`pushes`)                           |
 | burst   | new voters of one network whose first vote was for one   | its share of the pairs of those contenders that |
-|         | contender, if there are 20 or more                       | they were shown, of which it wins 85 %          |
+|         | contender, if there are 20 or more                       | these voters were shown, of which it wins 85 %  |
 
 A voter's probability is the least of the tests' (for loyalty, times the contenders; for sides, times four), times the
 number of tests: by Bonferroni no greater than the chance that an honest voter gets it. A burst is a test of a group: a
@@ -27,7 +27,7 @@ voter in it gets the share of those who may be honest, once the group itself cou
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import exp, lgamma, log, log1p
 from statistics import median
 from typing import Final, NamedTuple
@@ -263,14 +263,14 @@ class Detector:
     def _find_bursts(self) -> None:
         """A newcomer's chance is the share of the honest among those who chose the same, if the group is no chance.
 
-        As many contenders are taken for possible as the group was shown: some may have been retired before, or since.
+        As many contenders are taken for possible as they were shown: some may have been retired before, or since.
         """
         groups = [group for group in self._newcomers.values() if len(group) >= LEAST_OF_NETWORK]
         for group in groups:
-            shown = {contender for _, first in group for contender in (first.low, first.high)}
-            expected = min(0.9, _BURST_WINS * 2 / len(shown))
             chosen = Counter(first.winner for _, first in group if first.winner is not None)
             for contender, number in chosen.items():
+                pairs = [(first.low, first.high) for _, first in group if first.winner == contender]
+                expected = min(0.9, _BURST_WINS * 2 / len({*chain.from_iterable(pairs)}))
                 chance = binomial_tail(number, len(group), expected) * self.contenders * len(groups)
                 honest = _TESTS * ((len(group) - number) * expected / (1 - expected) + 1) / number
                 if chance < _BURST and honest <= MOST_PROBABLE:

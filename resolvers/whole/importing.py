@@ -13,7 +13,7 @@ import orjson
 
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job
-from datastore.refusals import InvalidInput, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.vocabulary import lists as list_store
 from datastore.vocabulary.lists import WordList
 from datastore.voting.boards import MAIN
@@ -127,7 +127,7 @@ async def _import(ctx: Context, what: str, into: str, text: str, *, dry_run: boo
         if not dry_run:
             await ctx.unit.store_receipt(ctx.table, previewed)
         return previewed
-    input_ = {"what": what, "into": into, "actor": ctx.unit.actor or ""}
+    input_ = {"what": what, "into": into, "actor": ctx.unit.actor or "", "problems": f"{len(found.problems)}"}
     new = new_job(ctx, IMPORT_TEXT, input_, role=Role.EDITOR)
     await job_store.store_text(ctx.table, new.id, text, ctx.now() + job_store.LIFETIME)
     await job_store.begin_job(ctx.table, new, Imported(0, problems, shown_job(new)), ctx.unit)
@@ -165,6 +165,8 @@ async def _add_text(services: Services, run: JobRun) -> str:
     what, into, actor = run.input["what"], run.input["into"], run.input["actor"] or None
     text = await job_store.read_text(services.table, run.job.id)
     found = await _preview(services, what, into, text)
+    if len(found.problems) > int(run.input["problems"]):
+        raise Conflict("Others have taken room that this import needs. Import the text again: what was added stays.")
     if run.total is None:
         run.total = len(found.missing)
         await run.report()

@@ -132,10 +132,11 @@ async def write_comments(services: Services, file: Path, product: str | None) ->
             return await _write_lines(comment_transfer.comment_lines(services.table, product, None), target)
     try:
         with _open_alone(file) as target:
-            ends, size = _read_ends(file)
+            ends, size = _read_ends(file, target)
             if ends is not None and not await comment_transfer.is_same_export(services.table, product, *ends):
                 raise Failed(f"{file} is an export of other comments, or may be one. Export to another file.")
             target.truncate(size)
+            target.seek(size)
             last = None if ends is None else ends[1]
             return await _write_lines(comment_transfer.comment_lines(services.table, product, last), target)
     except OSError as error:
@@ -150,7 +151,7 @@ def _is_stream(file: Path) -> bool:
 @contextmanager
 def _open_alone(file: Path) -> Iterator[BinaryIO]:
     """The file, to write at its end. Failed if another export does: what it has written of a line is no remnant."""
-    with open(file, "ab", opener=owner_only) as target:
+    with open(file, "a+b", opener=owner_only) as target:
         try:
             fcntl.flock(target, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -158,15 +159,18 @@ def _open_alone(file: Path) -> Iterator[BinaryIO]:
         yield target
 
 
-def _read_ends(file: Path) -> tuple[tuple[Comment, Comment] | None, int]:
-    """The first and last comment that an earlier export wrote completely, and the position where its lines end."""
+def _read_ends(file: Path, source: BinaryIO) -> tuple[tuple[Comment, Comment] | None, int]:
+    """The first and last comment that an earlier export wrote completely, and the position where its lines end.
+
+    Some network file systems let nobody read what is locked but by its lock's own descriptor, which is `source`.
+    """
     first, last, rest, size = b"", b"", b"", 0
-    with file.open("rb") as source:
-        for line in source:
-            if not line.endswith(b"\n"):
-                rest = line
-                break
-            first, last, size = first or line, line, size + len(line)
+    source.seek(0)
+    for line in source:
+        if not line.endswith(b"\n"):
+            rest = line
+            break
+        first, last, size = first or line, line, size + len(line)
     no_export = Failed(f"{file} does not begin and end with exported comments. Export to another file.")
     if not rest.startswith(comment_transfer.LINE_START[: len(rest)]):
         raise no_export

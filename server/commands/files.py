@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from tempfile import gettempdir
 from typing import BinaryIO
@@ -61,6 +62,8 @@ def keep_standard_input(target: Path | int) -> None:
         with open_input(STANDARD) as (source, _), open(target, "wb", closefd=isinstance(target, Path)) as copy:
             shutil.copyfileobj(source, copy)
     except OSError as error:
+        if error.errno not in (ENOSPC, EDQUOT, EFBIG):
+            raise Failed(f"{STANDARD} cannot be read, or kept in {gettempdir()}: {error.strerror}.") from None
         raise Failed(
             f"{gettempdir()}, the folder for temporary files, cannot take standard input: {error.strerror}. "
             "Make room there, or name another folder with TMPDIR."

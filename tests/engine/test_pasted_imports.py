@@ -3,7 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from datastore.vocabulary.words import LONGEST_LIST
 from datastore.voting.boards import BOARD, MAIN
 from datastore.voting.editing import MAX_CONTENDERS
 from resolvers.jobs.running import JobRunner
-from resolvers.requests.context import Role, utc_now
+from resolvers.requests.context import Role, Services, utc_now
 from resolvers.values.node_ids import parse_node_key
 from resolvers.whole.importing import IMPORT_TEXT, LONGEST_TEXT, MOST_PROBLEMS
 from resolvers.whole.jobs import JOB_KINDS
@@ -244,17 +244,32 @@ async def test_a_long_import_goes_on_as_a_job_after_its_process_has_ended(one_ta
     assert [piece async for piece in one_table.iterate(TEXT_PIECE.on(job=stored.id))] == []
 
 
+async def begun(services: Services, now: datetime, text: str) -> Job:
+    """A job that adds these contenders, in which its request has seen no mistake."""
+    input_ = {"what": "contenders", "into": MAIN, "actor": "", "problems": "0"}
+    job = await services.table.put_once(JOB, Job(services.ids.next(now), IMPORT_TEXT, "somebody", now, input=input_))
+    await store_text(services.table, job.id, text, now + timedelta(days=1))
+    return job
+
+
+async def test_an_import_says_that_others_have_taken_its_room_meanwhile(one_client: Client) -> None:
+    """Between its check and its job, or between two processes that work on it."""
+    services = one_client.services
+    services.get(JobRunner).start({})
+    await editor(one_client).ask(CONTENDERS, input={"text": "name\nComet\n"})
+    job = await begun(services, utc_now(), "name\nTide\nMoss\n")
+    await services.table.write(BOARD.update(BOARD.at(slug=MAIN), values={"size": MAX_CONTENDERS - 1}))
+    done = await work_on(services, job)
+    assert (done.state, (done.message or "")[:22]) == (JobState.FAILED, "Others have taken room")
+
+
 async def test_an_import_that_was_killed_at_any_of_its_writes_ends_as_done(one_client: Client) -> None:
     """Also at its last ones, when its text is gone: it says what it would have said."""
     services, killed, write = one_client.services, True, 0
     services.get(JobRunner).start({})
     while killed:
         now, killed = utc_now(), False
-        input_ = {"what": "contenders", "into": MAIN, "actor": ""}
-        job = await services.table.put_once(
-            JOB, Job(services.ids.next(now), IMPORT_TEXT, "somebody", now, input=input_)
-        )
-        await store_text(services.table, job.id, f"name\nMask {write}\nBelt {write}\n", now + timedelta(days=1))
+        job = await begun(services, now, f"name\nMask {write}\nBelt {write}\n")
         run = await run_of(services, job)
         with killed_at(services.table, write):
             try:
