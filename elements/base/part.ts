@@ -237,8 +237,7 @@ export abstract class Part<Data> {
    * it was cancelled, or another page has signed in somebody else, in whose name it would be. A member who turns out to
    * be signed out is so here, too, unless somebody has signed in since.
    */
-  async mutate<T>(document: Doc<T, any>, variables: object, isCancelled?: () => boolean): Promise<any> {
-    const { since } = this;
+  async mutate<T>(document: Doc<T, any>, variables: object, isCancelled?: () => boolean, since = this.since): Promise<any> {
     const answer = await this.insist(() => {
       if (since !== this.since) throw new this.ringside.Failed('UNAUTHENTICATED');
       if (isCancelled?.()) throw new this.ringside.Failed(''); // nothing is said

@@ -53,6 +53,7 @@ export default class Board extends Part<BoardData> {
   protected arrived({ board }: BoardData) {
     this.board = board;
     if (board) {
+      this.isLong = false;
       this.learn(board);
       this.watch();
       if (board.resultsVisible === 'AFTER_VOTING' && this.ringside.session.visit) void this.reveal();

@@ -18,6 +18,12 @@ export interface Values {
   sent?: any;
 }
 
+/** What a request says, of which some is asked about. */
+export interface Sent {
+  language?: string;
+  proof?: string | null;
+}
+
 /** Letters of a text that the service takes. */
 const LONGEST = 10_000;
 
@@ -49,6 +55,7 @@ export class Form {
       const stored = JSON.parse(localStorage.getItem(draft)!);
       if (!since || stored.since === since) Object.assign(this.values, stored);
       else this.keep(false); // it would undo what was written since
+      if (!to && this.values.sent?.comment) this.values.sent = null; // a change of the one review has this draft
     } catch { /* blocked, or there is none */ }
   }
 

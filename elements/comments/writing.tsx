@@ -14,7 +14,7 @@ import {
 } from '../generated/writing';
 import type Comments from './comments';
 import type { Comment, Reply } from './comments';
-import { Form, type Kind, type Values } from './form';
+import { Form, type Kind, type Sent, type Values } from './form';
 import english from './texts/en.json';
 import css from './writing.css?inline';
 
@@ -159,7 +159,7 @@ export class Writing {
   }
 
   /** The comment as it is now; null if it was refused, which its form says, or cancelled, or the sign-in has ended. */
-  private async send(form: Form, sent: { language?: string }): Promise<Comment | null> {
+  private async send(form: Form, sent: Sent): Promise<Comment | null> {
     const { part } = this;
     const { since } = part;
     form.isSending = true;
@@ -168,7 +168,7 @@ export class Writing {
     const post = (more?: object) => {
       Object.assign(sent, more);
       form.keep();
-      return part.mutate<any>(DOCUMENTS[form.kind], { input: sent }, () => since !== part.since || !isOpen());
+      return part.mutate<any>(DOCUMENTS[form.kind], { input: sent }, () => !isOpen(), since);
     };
     let answer = await post();
     // What the page says that its language is may be none: then what it begins with counts, or else that of the texts.

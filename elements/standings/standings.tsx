@@ -30,7 +30,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   protected declare viewer: Viewer | undefined;
   private declare isHidden?: boolean;
   private code = '';
-  private problem = '';
+  private declare problem?: string;
   private declare isJoining: boolean;
   private declare isSending?: boolean;
   /** Whether a guest was refused what members may. */

@@ -33,9 +33,10 @@ export default class WordOfTheDay extends Part<Data> {
   private waitsUntil = 0;
   private due: Due | null = null;
   private declare isOpen?: boolean;
-  private declare isSubscribing?: boolean;
+  /** The form for an address, while there is one. */
+  private declare subscribing?: object | null;
   private email = '';
-  private problem = '';
+  private declare problem?: string;
   private hasQuiz: boolean;
   /** Where a quiz whose questions are all answered is kept: the page may be left to sign in. */
   private kept: string;
@@ -202,7 +203,8 @@ export default class WordOfTheDay extends Part<Data> {
 
   private async subscribe() {
     const input = { email: this.email, list: this.daily!.list.id, idempotencyKey: newKey() };
-    const answer = await this.mutate(REQUEST_SUBSCRIPTION, { input }, () => !this.isSubscribing);
+    const form = this.subscribing;
+    const answer = await this.mutate(REQUEST_SUBSCRIPTION, { input }, () => form !== this.subscribing);
     if (!answer) return;
     this.problem = answer.code ? this.refusal(answer) : '';
     if (this.problem) void this.focus('#email');
@@ -214,7 +216,8 @@ export default class WordOfTheDay extends Part<Data> {
   }
 
   private closeSubscription() {
-    this.isSubscribing = false;
+    this.subscribing = null;
+    this.isSending = false;
     this.problem = '';
     void this.focus('#subscribe');
   }
@@ -259,10 +262,10 @@ export default class WordOfTheDay extends Part<Data> {
         <div class="row">
           {(hasQuiz || this.said === this.t('UNAUTHENTICATED')) && (viewer && !this.needsMember ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
           {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
-          {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" id="subscribe" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
+          {!this.subscribing && daily.list.subscribableByEmail && <button type="button" id="subscribe" part="button" onclick={() => { this.subscribing = {}; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>
         {viewer ? <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p> : hasQuiz && <p class="soft">{this.t('quizNeeds')}</p>}
-        {daily.list.subscribableByEmail && this.isSubscribing && this.subscription()}
+        {this.subscribing && daily.list.subscribableByEmail && this.subscription()}
       </div>
     );
   }

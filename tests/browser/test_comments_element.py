@@ -988,7 +988,7 @@ async def test_a_comment_whose_answer_was_lost_is_posted_once_from_a_page_that_i
 
 
 async def test_a_second_review_leads_to_the_first(guarded: Visited, browser: Browser) -> None:
-    """With what was written now; the first stays as it is until that is saved."""
+    """With what was written now; the first stays as it is until that is saved. Cancelled, it is a comment again."""
     async with guarded.page(browser, COMMENTS % "reviewed", member="reviewer") as page:
         for body in ("It is good.", "It fell apart."):
             await button(page, "Write a comment").click()
@@ -1000,6 +1000,14 @@ async def test_a_second_review_leads_to_the_first(guarded: Visited, browser: Bro
         assert await barriers(page) == []
         await button(page, "Change my review").click()
         await expect(element(page).get_by_label("Your comment")).to_have_value("It fell apart.")
+        await page.page.context.set_offline(True)
+        await button(page, "Save").click()
+        await expect(element(page).locator(".note")).to_have_text(UNREACHABLE)
+        await button(page, "Cancel").click()
+        await button(page, "Write a comment").click()
+        await page.page.context.set_offline(False)
+        await button(page, "Post").click()
+        await button(page, "Change my review").click()
         await button(page, "Save").click()
         await expect(element(page).locator("article")).to_have_count(1)
         await expect(element(page).locator("article")).to_contain_text("It fell apart.")
