@@ -255,6 +255,7 @@ async def test_impatience_adds_nothing_twice(visited: Visited, browser: Browser)
 async def press_twice_offline(page: BrowserPage, name: str) -> None:
     """While the network is away, which it is told of; then the network is back."""
     button = page.page.get_by_role("button", name=name, exact=True)
+    await button.wait_for()  # what leads to it has been answered
     await page.page.context.set_offline(True)
     await button.click()
     await expect(page.page.get_by_role("status")).to_have_text(UNREACHABLE)
