@@ -67,7 +67,7 @@ class Admin extends Part<AdminViewerData> {
   private documents: Record<string, string> | null = null;
   private waiting: ((isBack: boolean) => void)[] = [];
   private others: Record<string, Area> = {};
-  /** The areas of each set of roles: what was typed there stays for whoever may do the same. */
+  /** The areas of each role: what was typed there stays for whoever may do the same. */
   private made: Record<string, Record<string, Area>> = {};
 
   constructor(host: HTMLElement, translated: any) {
@@ -129,7 +129,7 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private async lookForSession() {
-    if (this.waiting.length && (await this.lookForViewer())) this.goOn(true);
+    if ((await this.lookForViewer()) && this.waiting.length) this.goOn(true);
   }
 
   /** In another tab. Where they are signed out, the dialog asks for a sign-in once one is needed. */
@@ -137,11 +137,21 @@ class Admin extends Part<AdminViewerData> {
     await this.lookForViewer();
   }
 
-  /** Whether anybody is signed in, who may be somebody else by now. */
+  /**
+   * Whether anybody is signed in, who may be somebody else by now, or have further roles. Of a role that was taken away
+   * the area stays, with what is typed there.
+   */
   private async lookForViewer() {
+    const { since } = this;
     const data = await service.ask(ADMIN_VIEWER, {}).catch(() => null);
-    if (data?.viewer && data.viewer.id !== this.viewer?.id) this.arrived(data);
-    return Boolean(data?.viewer);
+    const viewer = data?.viewer;
+    const { viewer: before } = this;
+    const isNew = viewer && (viewer.id !== before?.id || viewer.roles?.some((role) => !before?.roles?.includes(role)));
+    if (isNew && since === this.since) {
+      this.turn++; // the answer to an earlier question would show who they were
+      this.arrived(data);
+    }
+    return Boolean(viewer);
   }
 
   private goOn(isBack: boolean) {
@@ -206,15 +216,23 @@ class Admin extends Part<AdminViewerData> {
   }
 
   protected arrived({ viewer }: AdminViewerData) {
+    if (viewer?.id !== this.viewer?.id) this.forgetReply();
     this.viewer = viewer;
-    this.others = this.made[String(viewer?.roles)] ??= {
-      ...(this.has('editor') && this.editing()),
-      ...(this.has('moderator') && { rules: new Rules(this, this.has('admin')), members: new Members(this, this.has('admin')), journal: new Journal(this) }),
-      ...(this.has('admin') && { webhooks: new Webhooks(this), service: new ServiceState(this) }),
+    const isAdmin = this.has('admin');
+    this.others = {
+      ...(this.has('editor') && (this.made.editor ??= this.editing())),
+      ...(this.has('moderator') && (this.made[`moderator ${isAdmin}`] ??= { rules: new Rules(this, isAdmin), members: new Members(this, isAdmin), journal: new Journal(this) })),
+      ...(isAdmin && (this.made.admin ??= { webhooks: new Webhooks(this), service: new ServiceState(this) })),
     };
     document.title = this.t('title');
     if (viewer && !this.areas.length) void this.lookForRole();
     void this.open();
+  }
+
+  /** Nobody sends to an author what somebody else has typed. */
+  private forgetReply() {
+    this.remark = new Draft(this, 'decision', { note: '' });
+    this.answering = null;
   }
 
   private editing(): Record<string, Area> {
@@ -232,11 +250,12 @@ class Admin extends Part<AdminViewerData> {
     };
   }
 
-  /** Whoever was just given a role need not load the page again. */
+  /** Whoever was just given a role need not load the page again. Somebody else may have arrived meanwhile. */
   private async lookForRole() {
+    const { viewer } = this;
     await pause(10);
-    const data = await this.insist(() => service.ask(ADMIN_VIEWER, {}));
-    if (data) this.arrived(data);
+    const data = viewer === this.viewer && (await this.insist(() => service.ask(ADMIN_VIEWER, {})));
+    if (data && viewer === this.viewer) this.arrived(data);
   }
 
   private has = (role: string) => Boolean(this.viewer?.roles?.some((one) => one === role || one === 'admin'));

@@ -1,6 +1,7 @@
 """What goes wrong while somebody works at /admin: a role that is taken away, a network that drops, impatience."""
 
 import asyncio
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -83,6 +84,47 @@ async def test_a_role_that_is_taken_away_is_said_and_nothing_typed_is_lost(
     await expect(page.page.get_by_role("status")).to_have_text("Wort was added.")
     await expect(page.page.locator("#list-name")).to_have_value("Another name")
     assert terms(visited, list_id) == ["Wort"]
+
+
+async def test_what_was_typed_to_an_author_is_not_sent_by_whom_another_tab_signs_in(
+    visited: Visited, browser: Browser
+) -> None:
+    """The page names them, also if it could not ask at once. It stays when the same member has a further role."""
+    page = (await opened(visited, browser, None, "#/comments/latest")).page
+    tab = await page.context.new_page()
+    await tab.goto(f"{visited.service.url}/admin")
+    note, me = page.get_by_label("A note to the author, if you reject"), page.locator("header p")
+    chosen = page.locator("article.current").get_by_label("Choose")
+
+    async def sign_in(user: str, *role: str) -> None:
+        stored = json.dumps({"member": {"token": visited.service.token(user, *role), "expiresAt": "2100-01-01"}})
+        entry = [f"ringside {visited.service.url}/", stored]
+        await tab.evaluate("(entry) => localStorage.setItem(...entry)", entry)
+
+    await sign_in("mira")
+    await expect(page.get_by_text("who has no role here")).to_be_visible()
+    await sign_in("mira", "--role", "moderator")
+    await chosen.check()
+    await page.evaluate("dispatchEvent(new Event('online'))")  # whoever has no role is looked for again at once
+    await note.fill("From me.")
+    await page.locator("article").nth(1).focus()
+    await expect(page.get_by_role("heading", name="wrote")).to_be_visible()
+    await expect(page.get_by_label("Choose").first).to_be_checked()
+
+    await sign_in("mira", "--role", "admin")
+    await expect(page.get_by_role("link", name="Webhooks")).to_be_visible()
+    await expect(note).to_have_value("From me.")
+    await page.locator("article.current").get_by_role("button", name="Answer for the site").click()
+    await page.locator("#answer-body").fill("From me, too.")
+    name = await me.inner_text()
+    await page.context.set_offline(True)
+    async with page.expect_event("requestfailed"):
+        await sign_in("boss", "--role", "admin")
+    await page.context.set_offline(False)
+    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await expect(me).not_to_have_text(name, use_inner_text=True)
+    await expect(note).to_have_value("")
+    await expect(page.locator("#answer-body")).to_have_count(0)
 
 
 async def test_an_area_whose_reading_is_refused_does_not_go_on_waiting(visited: Visited, browser: Browser) -> None:
@@ -213,6 +255,7 @@ async def test_impatience_adds_nothing_twice(visited: Visited, browser: Browser)
 async def press_twice_offline(page: BrowserPage, name: str) -> None:
     """While the network is away, which it is told of; then the network is back."""
     button = page.page.get_by_role("button", name=name, exact=True)
+    await button.wait_for()  # what leads to it has been answered
     await page.page.context.set_offline(True)
     await button.click()
     await expect(page.page.get_by_role("status")).to_have_text(UNREACHABLE)
