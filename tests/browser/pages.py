@@ -30,11 +30,14 @@ addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) 
   violations.push(`${violatedDirective}: ${blockedURI}`));
 """
 
-RECORD_SHIFTS = """globalThis.shifts = [];
-new PerformanceObserver((list) => list.getEntries().forEach(({ value, sources, startTime }) =>
-  shifts.push([value, startTime, ...sources.map(({ previousRect: { x, y }, currentRect: now }) =>
-    `${x},${y} ${now.width}x${now.height} to ${now.x},${now.y}`)])))
-  .observe({ type: 'layout-shift' });"""
+DRAWN = "new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(go))))"
+"""What was changed before is on the screen, and its shifts of the layout are told."""
+
+RECORD_SHIFTS = f"""{DRAWN}.then(() => {{ globalThis.shifts = [];
+new PerformanceObserver((list) => list.getEntries().forEach(({{ value, sources, startTime }}) =>
+  shifts.push([value, startTime, ...sources.map(({{ previousRect: {{ x, y }}, currentRect: now }}) =>
+    `${{x}},${{y}} ${{now.width}}x${{now.height}} to ${{now.x}},${{now.y}}`)])))
+  .observe({{ type: 'layout-shift' }}); }})"""
 """What moves on the page from now on without its user's doing."""
 
 # Headless, and without requests of the browser's own.

@@ -861,6 +861,7 @@ async def test_a_refusal_stands_at_its_field_until_it_is_changed(visited: Visite
     await expect(page.page.get_by_role("heading", name="Rules")).to_be_visible()
     await expect(page.page.get_by_role("status")).to_have_text("")  # it is not about the rules
     await page.page.go_back()
+    await expect(page.page.locator("main li").nth(1)).to_be_visible()  # all are listed again, above the form
     await expect(page.page.locator("#suspend-reason-refused")).to_be_visible()
     await reason.fill("Long.")
     await expect(page.page.locator("#suspend-reason-refused")).to_have_count(0)

@@ -14,7 +14,7 @@ import jwt
 import pytest
 from playwright.async_api import Browser, Locator, Route, WebSocket, expect
 
-from tests.browser.pages import BrowserPage, answered_last, held_back
+from tests.browser.pages import DRAWN, RECORD_SHIFTS, BrowserPage, answered_last, held_back
 from tests.browser.sites import END_SESSION, Visited, visited_demo
 from tests.queries import (
     ANSWER_COMMENT,
@@ -34,15 +34,6 @@ HELPFUL = re.compile("^Helpful.*: the comment by")
 COMMENTS = '<ringside-comments product="%s"></ringside-comments>'
 # A page of this test has elements only, without landmarks or a heading of its own.
 OF_WHOLE_PAGES = ("region", "page-has-heading-one", "landmark-one-main")
-SHIFTS = """
-globalThis.shifted = [];
-new PerformanceObserver((list) => {
-  for (const { sources } of list.getEntries()) {
-    shifted.push(...sources.map(({ previousRect, currentRect }) => [previousRect, currentRect]));
-  }
-}).observe({ type: 'layout-shift' });
-"""
-SHIFTED = "new Promise((go) => requestAnimationFrame(() => setTimeout(() => go(shifted))))"
 SHOPS_KEY = "the key of a shop, at least 32 letters"
 MARK_HELPFUL = mutation("markHelpful", "CommentMarked", "comment { id helpful }")
 
@@ -206,13 +197,13 @@ async def test_what_arrives_is_announced_and_moves_nothing(visited: Visited, bro
     options: dict[str, Any] = {"viewport": {"width": 390, "height": 844}}
     async with visited.page(browser, COMMENTS % "lively", **options) as page:
         await expect(element(page).locator("article")).to_have_count(3)
-        await page.page.evaluate(SHIFTS)
+        await page.page.evaluate(RECORD_SHIFTS)
         say(visited, "lively", "A reply from elsewhere", user="bo-abara", inReplyTo=roots[2])
         await expect(button(page, "Show 1 new reply")).to_be_visible()
         await expect(element(page).locator("[role=status]")).to_contain_text("A new reply by")
         say(visited, "lively", "A comment from elsewhere", user="bo-abara")
         await expect(button(page, "Show 1 new comment")).to_be_visible()
-        assert await page.page.evaluate(SHIFTED) == []
+        assert await page.page.evaluate(f"{DRAWN}.then(() => shifts)") == []
         assert await barriers(page) == []
         await button(page, "Show 1 new reply").click()
         await expect(thread(page)).to_contain_text(["A reply from elsewhere"])
