@@ -178,7 +178,7 @@ def refuse_failed(ended: Job) -> Job:
 
 def _may_pass(error: Exception) -> bool:
     """Whether a job can go on later: a call that the table rejects is a fault, unless no policy allows it yet."""
-    return isinstance(error, DynamoError) and (error.is_denied if isinstance(error, Rejected) else True)
+    return isinstance(error, DynamoError) and (not isinstance(error, Rejected) or error.is_denied)
 
 
 class JobRunner:

@@ -18,6 +18,10 @@ from datastore.people.identities import IDENTITY, IMPORT_ISSUER, SignInMethod, a
 from datastore.people.imported import become
 from datastore.people.member_items import ErasurePolicy
 from datastore.pickem.leagues import Entry
+from datastore.voting.boards import MAIN
+from datastore.voting.member_items import clear_voter
+from datastore.voting.voiding import void_votes
+from datastore.voting.votes import read_latest_vote
 from resolvers.jobs.running import JobRunner
 from resolvers.people.identities import Members
 from resolvers.people.member_data import Contributions
@@ -269,6 +273,16 @@ async def test_who_may_erase_whom(one_client: Client) -> None:
     assert await one_client.ask(f'{{ user(id: "{NODE}") {{ name }} }}') == {"name": "Name"}
     assert "job" in await other.ask(ERASE, input=second)
     assert "job" in await machine.ask(ERASE, input=wanted)
+
+
+async def test_a_vote_that_a_job_can_restore_is_not_deleted(one_client: Client) -> None:
+    """It may count again before its deletion arrives: the second run voids it for good first."""
+    services = one_client.services
+    await add_contenders(one_client, "Ann", "Bea", "Cid")
+    await vote(one_client.member(MEMBER))
+    assert [voided async for voided in void_votes(services.table, MEMBER, MAIN, services.unit(), job="a job")] == [1]
+    await clear_voter(services.table, MEMBER, MAIN)
+    assert await read_latest_vote(services.table, MEMBER, MAIN) is not None
 
 
 async def test_who_has_more_identities_than_a_transaction_holds_is_erased(one_client: Client) -> None:
