@@ -86,7 +86,10 @@ def _kill(pid: int | None) -> None:
 
 
 def _is_gone(pid: int | None) -> bool:
-    return pid is None or not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    try:
+        return pid is None or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _engine_events(logs: Iterable[Mapping[str, object]]) -> list[object]:
