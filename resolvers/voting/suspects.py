@@ -7,7 +7,7 @@ nobody: a voter's pseudonym on the board is a keyed hash, and `voidVoters` takes
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGINT, SIGTERM
@@ -119,8 +119,9 @@ async def _searching(table: Table, board: str) -> AsyncIterator[AsyncIterator[by
     )
     assert process.stdin is not None  # noqa: S101 - it was asked for
     try:
-        process.stdin.write(orjson.dumps({"board": board, "address": table.address}) + b"\n")
-        await process.stdin.drain()
+        with suppress(ConnectionError):  # it has ended already, and its exit code says why
+            process.stdin.write(orjson.dumps({"board": board, "address": table.address}) + b"\n")
+            await process.stdin.drain()
         yield _lines(process)
     finally:
         if process.returncode is None:

@@ -27,7 +27,7 @@ from tests.engines import RunningEngine, engine_program
 from tests.generated import ROOT
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.service import running_service
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 pytestmark = pytest.mark.soak
 
@@ -213,7 +213,7 @@ def test_the_service_tells_systemd_of_its_start_once_it_holds_the_engine(
     variables = {"RINGSIDE_DATA": str(tmp_path / "data"), "NOTIFY_SOCKET": path.replace("\0", "@")}
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as systemd, ThreadPoolExecutor() as receiver:
         systemd.bind(path)
-        systemd.settimeout(60)
+        systemd.settimeout(LONGEST)
         told = receiver.submit(lambda: (systemd.recv(100), (tmp_path / "data" / "lock").read_text().split()[0]))
         with running_service(variables, ["--workers", f"{workers}"]) as started:
             assert told.result() == (b"READY=1", f"{started.process.pid}")

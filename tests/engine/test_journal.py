@@ -7,6 +7,7 @@ import pytest
 
 from datastore.dynamo import Table
 from datastore.dynamo.attributes import item_size
+from resolvers.pickem.cache import PickemCache
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from server.settings import Settings
@@ -116,6 +117,7 @@ async def test_what_the_service_does_itself_has_no_member(one_client: Client) ->
     """An event that locks at its start."""
     editor, max_ = EventEditor(one_client), one_client.member("max", Role.MODERATOR)
     event = await editor.event(starts=in_hours(1))
+    one_client.services.get(PickemCache).patience = 60.0  # the event is shown as locked before that is stored
     one_client.services.clock = lambda: utc_now() + timedelta(hours=2)
     assert (await one_client.ask("query ($id: ID!) { event(id: $id) { state } }", id=event["id"]))["state"] == "LOCKED"
     [locked, created] = (await max_.ask(NAMED))["nodes"]

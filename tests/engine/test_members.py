@@ -45,6 +45,7 @@ from tests.members import introduce
 from tests.queries import POST_COMMENT, UPDATE_PROFILE, mutation
 from tests.service import running_service
 from tests.sign_in import in_session, with_session
+from tests.waiting import LONGEST
 
 ME = "{ viewer { id name joinedAt isGuest roles identities { method label since lastUsedAt } } }"
 SET_ROLES = mutation("setRoles", "RolesSet", "user { id roles }")
@@ -114,11 +115,12 @@ async def test_two_hundred_first_requests_on_two_processes_make_one_member(
 ) -> None:
     """Mutations and questions who they are, all at once."""
     settings = settings.model_copy(update={"secrets": (SecretStr(SECRET),)})
-    variables = on_table(settings.dynamodb_url, settings.table, RINGSIDE_SECRETS=SECRET)
+    patient = {"RINGSIDE_SECRETS": SECRET, "RINGSIDE_REQUEST_TIMEOUT": f"{LONGEST:.0f}"}
+    variables = on_table(settings.dynamodb_url, settings.table, **patient)
     headers = {"authorization": f"Bearer {mint(settings, 'everywhere', name='Ada')}"}
     with ExitStack() as stack:
         urls = [stack.enter_context(running_service(variables)).url for _ in range(2)]
-        async with httpx.AsyncClient(headers=headers, timeout=60) as http:
+        async with httpx.AsyncClient(headers=headers, timeout=LONGEST) as http:
 
             async def first(number: int) -> str:
                 document: dict[str, Any] = {"query": ME}

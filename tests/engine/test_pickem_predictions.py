@@ -13,6 +13,7 @@ from datastore.pickem.events import read_events, read_gates, read_pick_counts
 from datastore.pickem.member_items import take_out
 from datastore.pickem.predictions import read_prediction
 from resolvers.people.identities import Members
+from resolvers.pickem.cache import PickemCache
 from resolvers.requests.context import PROFILE_AGE
 from resolvers.values.node_ids import parse_node_key
 from server.auth.tokens import mint
@@ -153,6 +154,7 @@ async def test_a_slow_clock_accepts_no_prediction_after_the_event_was_shown_lock
     async with serving(settings) as slow:
         slow.services.clock = lambda: now - timedelta(hours=1)
         one_client.services.clock = lambda: now + timedelta(hours=1)
+        one_client.services.get(PickemCache).patience = 60.0  # the event is shown as locked before its gates are closed
         late = slow.member("bob")
         await submit(late, event, [(match, 0)])
         assert (await ada.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"

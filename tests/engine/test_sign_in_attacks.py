@@ -44,7 +44,7 @@ async def test_an_address_says_by_nothing_whether_it_is_a_member_s(mail: Mailing
             if is_known:
                 await members.make(of_address(address))
             observed[is_known].append(await _observed(mail, table, address))
-    await mail.client.services.get(SignInCodes).all_sent()
+            await mail.client.services.get(SignInCodes).all_sent()  # a process has no more than some emails waiting
     assert len(mail.mailbox.emails) == 2 * pairs
     for known, other in zip(observed[True], observed[False], strict=True):
         assert known.calls == other.calls

@@ -20,7 +20,7 @@ from resolvers.whole.erasing import ERASE_MEMBER
 from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
 from tests.erasing import ERASE, admin
-from tests.intercepted import Send, intercepted
+from tests.intercepted import Send, beforehand, intercepted
 from tests.jobs import ended, run_of, work_on
 from tests.killed import Killed, killed_at
 from tests.queries import BOARD_COUNTS, SUSPEND, VOID_VOTER, mutation
@@ -108,10 +108,12 @@ async def test_a_search_that_is_repeated_lists_nobody_whom_only_its_first_run_fo
 
 
 @pytest.mark.parametrize(
-    ("killed_by", "state"), [(SIGTERM, JobState.RUNNING), (SIGKILL, JobState.FAILED)], ids=["stopped", "out of memory"]
+    ("killed_by", "at_once", "state"),
+    [(SIGTERM, False, JobState.RUNNING), (SIGTERM, True, JobState.RUNNING), (SIGKILL, False, JobState.FAILED)],
+    ids=["stopped", "stopped before it is told what to do", "out of memory"],
 )
 async def test_a_search_whose_own_process_was_killed_can_be_repeated(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch, killed_by: int, state: JobState
+    one_client: Client, monkeypatch: pytest.MonkeyPatch, *, killed_by: int, at_once: bool, state: JobState
 ) -> None:
     """Where the system stops everything, it goes on later; where memory ran out, it would again, so it has failed."""
     await clicked(one_client)
@@ -121,6 +123,8 @@ async def test_a_search_whose_own_process_was_killed_can_be_repeated(
     async def begin_and_kill(*command: Any, **options: Any) -> asyncio.subprocess.Process:
         process = await begin(*command, **options)
         process.send_signal(killed_by)
+        if at_once:
+            await process.wait()
         return process
 
     with monkeypatch.context() as patched:
@@ -192,8 +196,10 @@ async def test_who_is_erased_while_a_voiding_runs_leaves_exact_counts(one_client
     await clicked(one_client)
     job = await waiting(one_client, VOID, board="main", voters=["x", "y"])
     one_client.services.get(JobRunner).start({ERASE_MEMBER: JOB_KINDS[ERASE_MEMBER]})  # and voids nothing by itself
-    with before_the_first(one_client.services.table, "transact_write_items", lambda: erase(one_client, "y")):
+    # Not before a write of the settling of what was clicked, for which the erasure would wait.
+    with beforehand(one_client.services.table, lambda: erase(one_client, "y"), about="VOTER#x#main") as erased:
         await work_on(one_client.services, job)
+    assert erased
     one_client.services.get(JobRunner).start(JOB_KINDS)
     await assert_consistent(one_client)
     restoring = await editor(one_client).ask(RESTORE, input={"job": node_id("Job", job.id)})

@@ -259,6 +259,7 @@ async def test_a_repeated_request_posts_one_reply(one_client: Client) -> None:
 async def test_threads_cost_nothing_where_there_are_none(one_client: Client) -> None:
     """A page waits for two calls, its threads' included; without threads it makes none for them."""
     ada = one_client.member("ada")
+    one_client.keep_what_it_read()
     table, query = one_client.services.table, "{ comments(product: 42) { nodes { body replyCount author { name } } } }"
     quiet = [await post(ada, body=f"{number}") for number in range(3)]
     for expected, answered in ((1, None), (2, quiet[0])):

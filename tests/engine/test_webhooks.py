@@ -69,7 +69,7 @@ LOCAL = {"webhook_networks": ("127.0.0.0/8",)}
 @pytest.fixture(autouse=True)
 def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
     """No test waits for what a receiver would be given time for."""
-    quick = Pace(check=0.2, poll=0.1, stuck=0.1, first_pause=0.1)
+    quick = Pace(check=0.2, poll=0.1, stuck=0.1, first_pause=0.1, send=LONGEST)
     monkeypatch.setattr(webhooks, "PACE", quick)
     return quick
 
@@ -105,6 +105,7 @@ async def deliveries(client: Client, webhook: str, **wanted: Any) -> list[dict[s
 
 async def until_delivered(client: Client, webhook: str) -> None:
     async def delivered() -> bool:
+        await client.caught_up("each delivery is listed as it is")
         return not await deliveries(client, webhook, state="WAITING")
 
     await until(delivered, "nothing waits")
@@ -554,7 +555,7 @@ async def test_a_receiver_that_hangs_delays_its_own_messages_only(one_table: Tab
         await until(lambda: len(begun) == pace.at_once, "as many requests are under way as may be")
         posted = await waits(one_table, "h2", receiver.url, 3)
         await process.acquire_free()
-        await receiver.until(lambda: {one.id for one in receiver.accepted} == {one.ulid for one in posted}, 30)
+        await receiver.until(lambda: {one.id for one in receiver.accepted} == {one.ulid for one in posted})
         assert len(begun) == pace.at_once
 
 
@@ -743,7 +744,8 @@ async def test_a_receiver_that_does_not_answer_is_left(pace: Pace) -> None:
 async def test_the_reason_of_a_failure_does_not_name_the_address() -> None:
     """The log has it, and whoever knows some addresses may write there. Here what answers speaks no HTTP."""
 
-    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
         writer.write(b"hello\r\n\r\n")
         writer.close()
 
