@@ -38,7 +38,7 @@ from tests.mail_server import Outbox
 from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
 from tests.vocabulary import public_list
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 HOURS = "{ viewer { dailyWordAt lockReminderHours } }"
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -270,6 +270,7 @@ def process(client: Client, later: timedelta = timedelta()) -> EmailSchedule:
     """Another process that serves, which sends what is due every 15 minutes."""
     given = client.services
     services = Services(given.table, given.seal, clock=lambda: given.clock() + later)
+    services.leases.lasting = LONGEST
     return EmailSchedule(services, Settings(secrets=("x" * 32,)), 15)
 
 
