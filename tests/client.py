@@ -12,6 +12,7 @@ import httpx
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datastore.dynamo import Table
+from resolvers.jobs.running import JobRunner
 from resolvers.requests.context import Role, Services
 from server.app import application
 from server.auth.tokens import mint
@@ -146,9 +147,14 @@ class Client:
 
 @asynccontextmanager
 async def serving(settings: Settings, table: Table | None = None) -> AsyncIterator[Client]:
-    """The service of these settings in this process. Its table must exist; one that is passed is open already."""
+    """The service of these settings in this process. Its table must exist; one that is passed is open already.
+
+    A request waits for its job as long as it may, on a busy machine too. A test that wants less of it says so.
+    """
     async with lifespan(application(settings, table)) as served:
-        yield Client(served, settings)
+        client = Client(served, settings)
+        client.services.get(JobRunner).answer_seconds = settings.request_timeout
+        yield client
 
 
 async def pages(client: Asks, query: str, *, size: int = 2, **variables: Any) -> list[Any]:

@@ -47,12 +47,12 @@ async def test_voiding_for_which_a_request_has_no_time_goes_on(client: Client) -
     for _ in range(6):
         await vote(ada)
     runner, admin = client.services.get(JobRunner), editor(client)
-    runner.answer_seconds = 0.0
+    runner.answer_seconds, usual = 0.0, runner.answer_seconds
     wanted = {"voter": "ada", "idempotencyKey": "once"}
     answer = await admin.ask(VOID_AS_JOB, input=wanted)
     job = await ended(admin, answer["job"]["id"])
     assert (job["kind"], job["state"], job["done"]) == ("VOID_VOTER", "DONE", 6)
-    runner.answer_seconds = 60.0  # for the last request, whose job must have ended, on a busy machine too
+    runner.answer_seconds = usual
     assert (await client.ask(BOARD_COUNTS))["votes"] == 0
     assert await admin.ask(VOID_AS_JOB, input=wanted) == answer
     receipts = [receipt async for receipt in client.services.table.scan(RECEIPT, consistent=True)]

@@ -3,7 +3,6 @@
 from asyncio import gather
 from typing import Any
 
-from resolvers.jobs.running import JobRunner
 from server.audit import find_suspects
 from tests.client import Client
 from tests.queries import EVENT_BY_ID, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT
@@ -30,11 +29,6 @@ async def seen(client: Client, event: str, *users: str) -> dict[str, Any]:
         "predictions": (await client.ask(EVENT_BY_ID, id=event))["predictions"],
         "members": [await client.member(user).ask(RANKS, season="2026") for user in users],
     }
-
-
-def answer_when_done(client: Client) -> None:
-    """No request leaves anything to a job that goes on, however busy the machine is."""
-    client.services.get(JobRunner).answer_seconds = 60.0
 
 
 async def test_matches_without_a_result_must_be_confirmed(one_client: Client) -> None:
@@ -105,7 +99,6 @@ async def test_only_what_was_scored_can_be_unscored(one_client: Client) -> None:
 
 async def test_an_unscoring_key_answers_the_same(one_client: Client) -> None:
     """A repeat is answered from its receipt, even after the event was scored again."""
-    answer_when_done(one_client)
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
@@ -121,7 +114,6 @@ async def test_an_unscoring_key_answers_the_same(one_client: Client) -> None:
 
 async def test_scorings_and_unscorings_at_once_leave_one_of_both(one_client: Client) -> None:
     """Whichever ends last: all points or none, and the audit finds nothing."""
-    answer_when_done(one_client)
     editor = EventEditor(one_client)
     event, [one, two] = await editor.card(10, 5)
     await gather(*(submit(one_client.member(f"m{number}"), event, [(one, 0), (two, 1)]) for number in range(30)))
