@@ -319,6 +319,7 @@ async def test_an_email_that_fails_for_now_is_sent_a_quarter_of_an_hour_later(on
     ada = await wants(one_client, "ada")
     await ada.ask(SUBSCRIBE, input={"list": await public_list(one_client)})
     services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
+    services.leases.lasting = LONGEST
     schedule = Posted(services, Settings(secrets=("x" * 32,)), 360)
     outbox.fails = lambda _: RejectedForNow("451 greylisted")
     with pytest.raises(FailedForNow):
