@@ -21,6 +21,7 @@ from websockets.asyncio.client import connect
 
 from datastore.dynamo import RateLimit, Table, open_table, retries
 from datastore.dynamo.declaration import create
+from datastore.dynamo.transport import connections
 from datastore.whole.layout import ensure_layout
 from resolvers.members import api_keys, sessions
 from server import app, audit
@@ -83,10 +84,13 @@ ssl.create_default_context = _context
 # The garbage collector took a sixth of the CPU: most of what it looked at stays, as `pytest_collection_finish` says.
 gc.set_threshold(20_000, 10, 10)
 
-# A busy machine may need longer than a service has to begin, or an engine to end, or than a client waits for a pong.
+# A busy machine may need longer than a service or an engine has to begin, or to end, or than a client waits for a pong.
 for _module in (app, engine_table):
     vars(_module)["START_SECONDS"] = LONGEST
 vars(folder)["LOCK_TIMEOUT"] = LONGEST
+process.Program.__init__.__defaults__ = (LONGEST,)
+# One whose connection it did not open in two seconds would make its call twice, which tests count.
+vars(connections)["CONNECT_SECONDS"] = 60.0
 _defaults = connect.__init__.__kwdefaults__
 assert _defaults is not None
 _defaults.update(open_timeout=LONGEST, ping_interval=None, close_timeout=60)

@@ -18,6 +18,8 @@ from datastore.voting.contenders import CONTENDER, RESULTS, Contender, Counts, R
 from resolvers.requests.context import Services, utc_now
 from resolvers.values.node_ids import node_id
 from resolvers.voting.settling import BoardCache
+from server.settings import Settings
+from tests.attack.serving import serving_on_a_socket
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
 from tests.dependent_calls import dependent_calls
@@ -26,7 +28,6 @@ from tests.intercepted import Send, intercepted, is_of_request
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD
-from tests.service import Service
 from tests.voting import (
     add_contenders,
     assert_consistent,
@@ -39,7 +40,7 @@ from tests.voting import (
     settle_votes,
     vote,
 )
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 CAST_AND_SHOW = """
 mutation ($token: ID!) { castVote(input: { token: $token, verdict: LEFT }) { ... on VoteCast {
@@ -196,19 +197,22 @@ async def test_many_draws_share_one_read_of_the_board(one_client: Client) -> Non
     boards.forget("main")
     reads = Counter[str]()
 
+    def of(word: str) -> list[str]:
+        return [partition for partition in reads if partition.partition("#")[0] == word]
+
     async def noted(_: str, send: Any) -> Any:
-        reads[next(iter(send.keywords["ExpressionAttributeValues"].values()))["S"].partition("#")[0]] += 1
+        reads[next(iter(send.keywords["ExpressionAttributeValues"].values()))["S"]] += 1
         return await send()
 
     with intercepted(one_client.services.table, ("query",), noted):
         await asyncio.gather(*(one_client.visitor().ask(DRAW_MATCHUP) for _ in range(50)))
-        assert reads["VOTER"] == 50
-        assert reads["BOARD"] <= 5
+        assert len(of("VOTER")) == 50  # of which some may be read again: so many connections take a busy machine long
+        assert sum(reads[partition] for partition in of("BOARD")) <= 5
         boards.forget("main")
         reads.clear()
         for _ in range(10):
             await one_client.visitor().ask(DRAW_MATCHUP)
-    assert (reads["VOTER"], reads["BOARD"]) == (10, 1)
+    assert (len(of("VOTER")), [reads[partition] for partition in of("BOARD")]) == (10, [1])
 
 
 async def test_a_draw_a_moment_behind_ends_no_cycle_early(default_engine: RunningEngine, one_table: Table) -> None:
@@ -308,15 +312,24 @@ async def test_strengths_count_votes_that_replicas_do_not_have_yet(
         assert len(await until(shown, "the strengths are fitted to the vote")) == 2
 
 
-async def test_a_leaderboard_is_watched(service: Service) -> None:
-    """The rows at once; again after a vote, with one win more; a board that is not there is an error."""
+async def test_a_leaderboard_is_watched(one_table: Table, settings: Settings) -> None:
+    """The rows at once; again after a vote, with one win more; a board that is not there is an error.
+
+    Of a service of its own: on a shared one the votes of other tests may have yet to be shown.
+    """
+    assert one_table.name == settings.table
     query = "subscription { leaderboardChanged(first: 100) { rank wins contender { name } } }"
     headers = {"accept": "text/event-stream"}
-    async with httpx.AsyncClient(base_url=service.url, timeout=30) as http:
+    async with serving(settings) as client:
+        await add_contenders(client, "a", "b", "c")
+    async with (
+        serving_on_a_socket(settings) as served,
+        httpx.AsyncClient(base_url=served.url, timeout=LONGEST) as http,
+    ):
         async with http.stream("POST", "/graphql", json={"query": query}, headers=headers) as response:
             lines = response.aiter_lines()
             before = await _event(lines)
-            async with httpx.AsyncClient(base_url=service.url, timeout=30) as voter:
+            async with httpx.AsyncClient(base_url=served.url, timeout=LONGEST) as voter:
                 drawn = (await voter.post("/graphql", json={"query": DRAW_MATCHUP})).json()["data"]["drawMatchup"]
                 variables = {"token": drawn["token"], "verdict": "LEFT"}
                 await voter.post("/graphql", json={"query": CAST_VOTE, "variables": variables})

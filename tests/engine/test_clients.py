@@ -27,7 +27,7 @@ from tests.command import ROOT
 from tests.npm import FOLDER, node_with
 from tests.queries import DELETE_COMMENT
 from tests.service import Service, running_service
-from tests.waiting import turns
+from tests.waiting import LONGEST, turns
 
 CLIENTS = FOLDER / "clients.mjs"
 OPERATION = re.compile(r"`((?:query|mutation) [^`]*)`|\"(subscription [^\"]*)\"")
@@ -108,7 +108,7 @@ def generated(printed: Path) -> Path:
     node = node_with("@graphql-codegen/client-preset")
     command = [node, str(FOLDER / "codegen.mjs"), "schema.graphql", str(printed)]
     made = subprocess.run(
-        command, cwd=printed, input=operations(), capture_output=True, text=True, timeout=60, check=False
+        command, cwd=printed, input=operations(), capture_output=True, text=True, timeout=LONGEST, check=False
     )
     assert made.returncode == 0, made.stderr
     return printed / "src" / "gql"
@@ -117,7 +117,7 @@ def generated(printed: Path) -> Path:
 def run_client(name: str, package: str, printed: Path, service: Service) -> Any:
     arguments = [name, f"{service.url}/graphql", service.token(f"{name}-member"), str(printed)]
     command = [node_with(package), str(FOLDER / "clients.mjs"), *arguments]
-    client = subprocess.run(command, cwd=printed, capture_output=True, text=True, timeout=60, check=False)
+    client = subprocess.run(command, cwd=printed, capture_output=True, text=True, timeout=LONGEST, check=False)
     assert client.returncode == 0, client.stderr
     assert client.stderr == ""
     return json.loads(client.stdout)
@@ -127,7 +127,7 @@ def run_client(name: str, package: str, printed: Path, service: Service) -> Any:
 def test_the_guides_typescript_is_accepted_by_the_compiler(printed: Path) -> None:
     """Each snippet as it is printed, in strict mode, and `unwrap` with the types that graphql-codegen makes."""
     command = [node_with("typescript"), "node_modules/typescript/bin/tsc", "-p", "."]
-    checked = subprocess.run(command, cwd=printed, capture_output=True, text=True, timeout=60, check=False)
+    checked = subprocess.run(command, cwd=printed, capture_output=True, text=True, timeout=LONGEST, check=False)
     assert checked.returncode == 0, checked.stdout
 
 
@@ -146,13 +146,13 @@ def test_the_guides_python_works(service: Service) -> None:
     """The query prints the leaderboard; `unwrap` raises what is refused and returns the rest."""
     unwrapping, query = snippets("python")
     query = query.replace("http://127.0.0.1:8000", service.url).replace("Bearer …", f"Bearer {service.token('reader')}")
-    run = subprocess.run([sys.executable, "-c", query], capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run([sys.executable, "-c", query], capture_output=True, text=True, timeout=LONGEST, check=False)
     assert len(ast.literal_eval(run.stdout)["leaderboard"]["nodes"]) == 3, run.stderr
     names: dict[str, Any] = {}
     exec(compile(unwrapping, "clients.md", "exec"), names)
     body = {"query": DELETE_REFUSED}
     headers = {"Authorization": f"Bearer {service.token('reader')}"}
-    answer = httpx.post(f"{service.url}/graphql", json=body, headers=headers, timeout=60).json()["data"][
+    answer = httpx.post(f"{service.url}/graphql", json=body, headers=headers, timeout=LONGEST).json()["data"][
         "deleteComment"
     ]
     with pytest.raises(names["Refused"]) as refused:
@@ -220,7 +220,7 @@ def test_the_client_that_ariadne_codegen_makes_works(service: Service, tmp_path:
     python = str(scripts / "python")
 
     def run(*command: str) -> str:
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LONGEST, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -251,10 +251,17 @@ async def test_gql_works_with_the_schema_it_fetched(service: Service) -> None:
     """The usual client in Python validates against the schema, pages, writes, hears, deletes and is refused."""
     headers = {"Authorization": f"Bearer {service.token('gql-member')}"}
     address = f"{service.url}/graphql"
-    http = GqlClient(transport=AIOHTTPTransport(address, headers=headers), fetch_schema_from_transport=True)
+    http = GqlClient(
+        transport=AIOHTTPTransport(address, headers=headers),
+        fetch_schema_from_transport=True,
+        execute_timeout=LONGEST,
+    )
     socket = GqlClient(
-        transport=WebsocketsTransport(address.replace("http", "ws"), init_payload=headers),
+        transport=WebsocketsTransport(
+            address.replace("http", "ws"), init_payload=headers, connect_timeout=LONGEST, ack_timeout=LONGEST
+        ),
         fetch_schema_from_transport=False,
+        execute_timeout=LONGEST,
     )
     async with http as session, socket as listening:
         posted = [await _post(session, body) for body in ("one", "two", "three")]

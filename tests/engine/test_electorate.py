@@ -145,6 +145,7 @@ async def test_another_process_knows_a_new_electorate_in_time(default_engine: Ru
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as first, serving(settings) as second:
         await add_contenders(first, "a", "b", "c")
+        second.keep_what_it_read()
         visitor = second.visitor()
         await vote(visitor)
         token = (await visitor.ask(DRAW_MATCHUP))["token"]

@@ -38,7 +38,7 @@ from tests.mail_server import Outbox
 from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
 from tests.vocabulary import public_list
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 HOURS = "{ viewer { dailyWordAt lockReminderHours } }"
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -270,6 +270,7 @@ def process(client: Client, later: timedelta = timedelta()) -> EmailSchedule:
     """Another process that serves, which sends what is due every 15 minutes."""
     given = client.services
     services = Services(given.table, given.seal, clock=lambda: given.clock() + later)
+    services.leases.lasting = LONGEST
     return EmailSchedule(services, Settings(secrets=("x" * 32,)), 15)
 
 
@@ -318,6 +319,7 @@ async def test_an_email_that_fails_for_now_is_sent_a_quarter_of_an_hour_later(on
     ada = await wants(one_client, "ada")
     await ada.ask(SUBSCRIBE, input={"list": await public_list(one_client)})
     services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
+    services.leases.lasting = LONGEST
     schedule = Posted(services, Settings(secrets=("x" * 32,)), 360)
     outbox.fails = lambda _: RejectedForNow("451 greylisted")
     with pytest.raises(FailedForNow):

@@ -145,6 +145,7 @@ async def test_a_token_that_signs_a_member_in_no_more_leaves_nothing_that_does(m
     await ada.ask(ADD, input={"request": own["request"], "code": own["code"]})
     async with serving(mail.client.settings) as other:
         other.services.clock = mail.clock
+        other.keep_what_it_read()
         theirs = Client(other.served, other.settings, ada.http.headers["authorization"].split()[1])
         assert (await theirs.ask(VIEWER))["email"] == ADA
         await ada.ask(REMOVE, label="ringside token", method="SITE")

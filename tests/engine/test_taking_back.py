@@ -55,6 +55,7 @@ from tests.season import EventEditor, submit
 from tests.two_worlds import Site
 from tests.vocabulary import ANSWER_QUIZ, QUIZ_LEADERBOARD, START_QUIZ, known_list, right_answers
 from tests.voting import add_contenders, assert_consistent, vote
+from tests.waiting import until
 
 VOID_VOTERS = mutation("voidVoters", "VotersVoided", "job { id }")
 RESTORE_VOTERS = mutation("restoreVoters", "VotersRestored", "job { id }")
@@ -356,16 +357,20 @@ async def test_an_event_that_is_unscored_meanwhile_is_not_scored_again(one_clien
     first, second = (event for event, _ in events)
     unscoring = event_job(services, UNSCORE_EVENT, parse_node_key("Event", first), None)
 
+    async def is_unscored() -> bool:
+        """At once, unless the service itself has just taken up the job."""
+        return (await work_on(services, unscoring)).state is JobState.DONE
+
     async def unscore() -> None:
         await begin_unscoring(services, unscoring)
         if ends:
-            await work_on(services, unscoring)
+            await until(is_unscored, "the points are taken back")
 
     with beforehand(services.table, unscore, about=SCORE_EVENT) as begun:
         assert (await take_back(one_client))["done"] == 2
     assert begun
     if not ends:
-        await work_on(services, unscoring)
+        await until(is_unscored, "the points are taken back")
     states = [(await one_client.ask(EVENT_BY_ID, id=event))["state"] for event in (first, second)]
     assert states == ["LOCKED", "SCORED"]
     assert await breaches_in(services) == []
