@@ -26,6 +26,20 @@ async def work_on(services: Services, unfinished: Job, kinds: Mapping[str, Work]
     return job
 
 
+async def completed(services: Services, unfinished: Job) -> Job:
+    """The job once it has ended. This process works on it, as soon as no other one does.
+
+    A killed process may still acquire it: the engine may have its last write yet to apply.
+    """
+
+    async def ended_job() -> Job | None:
+        job = await work_on(services, unfinished)
+        return None if job.is_running else job
+
+    job: Job = await until(ended_job, "the job has ended")
+    return job
+
+
 async def run_of(services: Services, unfinished: Job) -> JobRun:
     """The job as another process works on it, which may be killed."""
     lease = await Leases(services.table).acquire(unfinished)

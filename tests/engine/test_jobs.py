@@ -20,7 +20,7 @@ from resolvers.voting.settling import BoardCache
 from tests.client import Client, pages
 from tests.command import ROOT, environment, on_table, ringside_process
 from tests.fault.proxy import Proxy
-from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
+from tests.jobs import JOB_QUERY, SECRET, WRITES, completed, ended, work_on
 from tests.queries import BOARD_COUNTS, VOID_VOTER
 from tests.voting import add_contenders, assert_consistent, editor, vote
 from tests.waiting import LONGEST, until
@@ -248,12 +248,7 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
         process.kill()
         await asyncio.to_thread(process.wait)
     _, other = runner_of(services)
-
-    async def is_completed() -> bool:
-        """Not if the engine has applied the killed process's last write meanwhile, by which it acquired the job."""
-        return (await work_on(other, job)).state is JobState.DONE
-
-    await until(is_completed, "another process has completed the job")
+    assert (await completed(other, job)).state is JobState.DONE
     assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
     await assert_consistent(one_client)
     await other.close()

@@ -38,7 +38,7 @@ from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
 from tests.intercepted import Send, beforehand, intercepted
-from tests.jobs import SECRET, WRITES, ended, work_on
+from tests.jobs import SECRET, WRITES, completed, ended, work_on
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import (
@@ -55,7 +55,6 @@ from tests.season import EventEditor, submit
 from tests.two_worlds import Site
 from tests.vocabulary import ANSWER_QUIZ, QUIZ_LEADERBOARD, START_QUIZ, known_list, right_answers
 from tests.voting import add_contenders, assert_consistent, vote
-from tests.waiting import until
 
 VOID_VOTERS = mutation("voidVoters", "VotersVoided", "job { id }")
 RESTORE_VOTERS = mutation("restoreVoters", "VotersRestored", "job { id }")
@@ -333,9 +332,7 @@ async def test_a_job_that_is_killed_again_and_again_is_completed(
             await _release(services, job)  # so that nobody waits for a sign of life
     assert kills >= 3
     other = Services(services.table, services.seal, services.policy, clock=services.clock)
-    left = await job_store.read_job(services.table, job.id)
-    assert left is not None
-    assert (await work_on(other, left)).state is JobState.DONE
+    assert (await completed(other, job)).state is JobState.DONE
     await other.close()
     async with twin(default_engine, one_table.name) as without:
         await live_without_eve(without)
@@ -357,20 +354,16 @@ async def test_an_event_that_is_unscored_meanwhile_is_not_scored_again(one_clien
     first, second = (event for event, _ in events)
     unscoring = event_job(services, UNSCORE_EVENT, parse_node_key("Event", first), None)
 
-    async def is_unscored() -> bool:
-        """At once, unless the service itself has just taken up the job."""
-        return (await work_on(services, unscoring)).state is JobState.DONE
-
     async def unscore() -> None:
         await begin_unscoring(services, unscoring)
         if ends:
-            await until(is_unscored, "the points are taken back")
+            await completed(services, unscoring)
 
     with beforehand(services.table, unscore, about=SCORE_EVENT) as begun:
         assert (await take_back(one_client))["done"] == 2
     assert begun
     if not ends:
-        await until(is_unscored, "the points are taken back")
+        await completed(services, unscoring)
     states = [(await one_client.ask(EVENT_BY_ID, id=event))["state"] for event in (first, second)]
     assert states == ["LOCKED", "SCORED"]
     assert await breaches_in(services) == []
