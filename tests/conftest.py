@@ -9,26 +9,30 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import aioboto3
 import botocore.session
 import pytest
+from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from websockets.asyncio.client import connect
 
-from datastore.dynamo import RateLimit, Table, open_table, retries
+from datastore.dynamo import RateLimit, Rejected, Table, open_table, retries
 from datastore.dynamo.declaration import create
+from datastore.dynamo.retries import retry
+from datastore.dynamo.transport import client as transport_client
 from datastore.dynamo.transport import connections
 from datastore.whole.layout import ensure_layout
 from resolvers.members import api_keys, sessions
 from server import app, audit
-from server.auth import identification
+from server.auth import identification, jwt_verification, oidc_client
 from server.engine import folder, process
 from server.engine import table as engine_table
 from server.settings import Settings
+from server.telemetry import traces
 from tests.client import Client, serving
 from tests.engines import (
     ReachableEngine,
@@ -55,8 +59,11 @@ __all__ = [
     "table_name",
 ]
 
-# By default hypothesis fails an example that takes longer than 0.2 s, which any may do on a busy machine.
-hypothesis_settings.register_profile("ringside", deadline=None, max_examples=examples(100))
+# By default hypothesis fails an example that takes longer than 0.2 s, or a test whose first examples take half a minute
+# to draw, which any may do on a busy machine.
+hypothesis_settings.register_profile(
+    "ringside", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
+)
 hypothesis_settings.load_profile("ringside")
 
 # A service opens one client; tests open thousands, and each would read the SDK's models anew: 0.1 s of CPU.
@@ -88,9 +95,15 @@ gc.set_threshold(20_000, 10, 10)
 for _module in (app, engine_table):
     vars(_module)["START_SECONDS"] = LONGEST
 vars(folder)["LOCK_TIMEOUT"] = LONGEST
-process.Program.__init__.__defaults__ = (LONGEST,)
-# One whose connection it did not open in two seconds would make its call twice, which tests count.
-vars(connections)["CONNECT_SECONDS"] = 60.0
+process.Program.__init__.__defaults__ = (LONGEST,)  # of `startup_timeout`
+
+# Nor does the pause of a process end what it asks of others, or make it ask twice, which tests count. That a provider is
+# silent is waited for, in `test_jwks`.
+for _module in (connections, transport_client):
+    vars(_module)["CONNECT_SECONDS"] = LONGEST
+for _module in (jwt_verification, oidc_client):
+    vars(_module)["FETCH_SECONDS"] = 20.0
+vars(traces)["EXPORT_TIMEOUT"] = 60
 _defaults = connect.__init__.__kwdefaults__
 assert _defaults is not None
 _defaults.update(open_timeout=LONGEST, ping_interval=None, close_timeout=60)
@@ -176,7 +189,13 @@ async def create_table(name: str, url: str) -> AsyncIterator[Table]:
         await create(table)
         await ensure_layout(table)
         yield table
-        await table.client.delete_table(TableName=name)
+        await drop(table)
+
+
+async def drop(table: Table) -> None:
+    """Delete a table. It is gone before the answer comes, which may be lost."""
+    with suppress(Rejected):
+        await retry(table.client.delete_table, TableName=table.name)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -12,10 +13,26 @@ WRITES = ("put_item", "update_item", "delete_item", "transact_write_items", "bat
 
 Send: TypeAlias = Callable[[], Awaitable[Any]]
 
+_begun_in: ContextVar[object] = ContextVar("begun_in")
+
 
 def is_of_request() -> bool:
     """Whether a call is made for a request: what the service reads beside requests has no meter."""
     return current().spent is not NOBODY.spent
+
+
+@contextmanager
+def begun_within() -> Iterator[Callable[[], bool]]:
+    """Yields whether a call is made by what was begun in this block.
+
+    What the service does beside goes on at any moment: it settles, reports and looks for jobs.
+    """
+    block = object()
+    before = _begun_in.set(block)
+    try:
+        yield lambda: _begun_in.get(None) is block
+    finally:
+        _begun_in.reset(before)
 
 
 @contextmanager

@@ -12,10 +12,12 @@ import asyncio
 import ctypes
 import fcntl
 import os
+import secrets
 import socket
 import struct
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import cast
 
 CLONE_NEWUSER = 0x10000000
@@ -47,9 +49,10 @@ def can_enter_empty_network() -> bool:
 
 
 def free_port() -> int:
-    """Return a port that is free on every interface."""
-    with socket.create_server(("", 0)) as probe:
-        return int(probe.getsockname()[1])
+    """Return a port that is free on every interface, and that nothing is given which does not ask for this one."""
+    while True:
+        with suppress(OSError), socket.create_server(("", 20_000 + secrets.randbelow(12_000))) as probe:
+            return int(probe.getsockname()[1])
 
 
 class Forwarder(asyncio.Protocol):

@@ -1,11 +1,14 @@
-"""A process that is killed at one of its writes: the write is applied, and everything after it never happens."""
+"""A process that is killed at one of its writes: the write is applied, and everything after it never happens.
+
+The process is what was begun in the block; what the service does beside goes on, as in a process of its own.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from datastore.dynamo import Table
-from tests.intercepted import WRITES, Send, intercepted
+from tests.intercepted import WRITES, Send, begun_within, intercepted
 
 
 class Killed(BaseException):
@@ -18,6 +21,8 @@ def killed_at(table: Table, write: int) -> Iterator[list[int]]:
     counted = [0]
 
     async def call(_: str, send: Send) -> Any:
+        if not is_killed():
+            return await send()
         if counted[0] > write:
             raise Killed
         counted[0] += 1
@@ -27,5 +32,5 @@ def killed_at(table: Table, write: int) -> Iterator[list[int]]:
             raise Killed
         return answer
 
-    with intercepted(table, WRITES, call):
+    with begun_within() as is_killed, intercepted(table, WRITES, call):
         yield counted

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tests.client import Client
-from tests.intercepted import Send, intercepted
+from tests.intercepted import Send, begun_within, intercepted
 
 
 async def ask_without_answer(
@@ -19,12 +19,12 @@ async def ask_without_answer(
     async def call(_: str, send: Send) -> Any:
         nonlocal lost
         answer = await send()
-        if not lost:
+        if not lost and is_asked():
             lost = True
             if meanwhile is not None:
                 await meanwhile()
             raise TimeoutError
         return answer
 
-    with intercepted(client.services.table, ("transact_write_items",), call):
+    with begun_within() as is_asked, intercepted(client.services.table, ("transact_write_items",), call):
         return await client.ask(query, input=given)

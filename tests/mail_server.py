@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from server.mail.message import Email
+from tests.waiting import turns
 
 USER, PASSWORD = "words@example.org", "a pass:word/with@signs"
 
@@ -176,7 +177,8 @@ async def mail_server(
         yield f"{'smtps' if tls else 'smtp'}://{credentials}127.0.0.1:{mailbox.port}"
     finally:
         server.close()
-        await asyncio.sleep(0.05)  # connections whose handshake failed end in the next iterations of the event loop
+        await asyncio.sleep(0.05)
+        await turns()  # connections whose handshake failed end in the next iterations of the event loop
 
 
 @contextmanager

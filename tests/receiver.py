@@ -47,12 +47,12 @@ class Receiver:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         message = Message({name.lower(): value for name, value in request.headers.items()}, await request.read())
         self.received.append(message)
+        self.changed.set()
         answer = self.answer(message)
         if isinstance(answer, web.StreamResponse):
             return answer
         if 200 <= answer < 300:
             self.accepted.append(message)
-        self.changed.set()
         return web.Response(status=answer)
 
     async def until(self, holds: Callable[[], bool], seconds: float = LONGEST) -> None:

@@ -54,7 +54,7 @@ def running_service(variables: Mapping[str, str], arguments: Sequence[str] = ())
                 process.kill()
                 process.wait()
                 raise
-        reader.join(5)
+        reader.join(LONGEST)
         if process.stdout is not None:
             process.stdout.close()
 
@@ -108,7 +108,7 @@ def _wait_for_address(
             line = output.get(timeout=0.5)
         except Empty:
             if process.poll() is not None:
-                reader.join(5)
+                reader.join(LONGEST)
                 raise NotStarted("the service ended at its start:\n" + "\n".join(lines)) from None
             continue
         if found := _ADDRESS.search(line):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.whole.layout import ensure_layout
+from tests.conftest import drop
 from tests.engines import EnginePair, running_pair
 from tests.lagging.engine import LaggingEngine
 
@@ -47,4 +48,4 @@ async def lagging_table(engines: EnginePair, name: str, **how: Any) -> AsyncIter
         await ensure_layout(table)
         yield LaggingTable(engine, table, leader)
         engine.fault_rate = 0
-        await table.client.delete_table(TableName=name)
+        await drop(table)

@@ -46,7 +46,7 @@ decisions = st.lists(
 )
 
 
-@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(season=st.lists(shows, min_size=1, max_size=3), decisions=decisions)
 async def test_standings_are_sums_of_scores(
     one_client: Client, season: list[Show], decisions: list[tuple[int, int, str, int, bool]]

@@ -9,6 +9,7 @@ import pytest
 import uvloop
 
 from datastore.dynamo.transport.connections import Connections
+from tests.waiting import LONGEST
 
 REQUEST = b"POST / HTTP/1.1\r\nhost: engine\r\ncontent-length: 2\r\n\r\n{}"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nx-amzn-requestid: one\r\n\r\ntrue"
@@ -67,6 +68,7 @@ async def answering(*answers: bytes | Answer) -> AsyncIterator[tuple[Engine, Con
     engine = Engine(*answers)
     server = await asyncio.start_server(engine.accept, "127.0.0.1", 0)
     kept = Connections("127.0.0.1", server.sockets[0].getsockname()[1])
+    kept.answer_seconds = kept.idle_seconds = LONGEST
     try:
         yield engine, kept
     finally:

@@ -25,6 +25,7 @@ from server.auth.tokens import Tokens, mint
 from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
 from tests.http_server import Answering, serving_http
+from tests.waiting import LONGEST
 
 SECRET = "the secret of the service, not the provider"
 RSA = rsa.generate_private_key(65537, 2048)
@@ -96,7 +97,7 @@ class Answer(Answering):
     def do_GET(self) -> None:
         self.server.visits += 1
         self.server.asked.set()
-        self.server.answering.wait(10)
+        self.server.answering.wait(LONGEST)
         self.answer(self.server.status, self.server.body, {"location": "/elsewhere"})
 
 
@@ -247,7 +248,7 @@ async def test_the_first_requests_share_one_fetch(provider: Provider) -> None:
     provider.answering.clear()
     async with keys_of(provider) as (keys, _):
         impatient, *others = [asyncio.create_task(keys.find("one", "RS256")) for _ in range(20)]
-        await asyncio.to_thread(provider.asked.wait, 5)
+        await asyncio.to_thread(provider.asked.wait, LONGEST)
         impatient.cancel()
         provider.answering.set()
         assert all(await asyncio.gather(*others))
@@ -328,6 +329,7 @@ async def test_a_refused_connection_to_the_provider_is_a_server_error() -> None:
     await keys.close()
 
 
+@pytest.mark.slow
 async def test_a_provider_that_never_answers_times_out(provider: Provider) -> None:
     """FETCH_SECONDS bounds the whole fetch."""
     provider.answering.clear()
@@ -341,7 +343,7 @@ async def test_closing_cancels_a_fetch_in_flight(provider: Provider) -> None:
     provider.answering.clear()
     keys = JWKS(provider.url)
     waiting = asyncio.create_task(keys.find("one", "RS256"))
-    await asyncio.to_thread(provider.asked.wait, 5)
+    await asyncio.to_thread(provider.asked.wait, LONGEST)
     await keys.close()
     with pytest.raises(asyncio.CancelledError):
         await waiting

@@ -77,6 +77,17 @@ async def nobody(table: Table) -> None:
         assert await table.get(PROFILE.at(user="ada")) is None
 
 
+async def fails_since(table: Table, reason: str) -> None:
+    """What is read fails for this reason, unless the deadline ends the first attempt: then it is read again."""
+
+    async def is_told() -> bool:
+        with deadline(2), pytest.raises(EngineUnavailable) as failed:
+            await table.get(PROFILE.at(user="ada"))
+        return reason in str(failed.value)
+
+    await until(is_told, f"a read fails, since {reason}")
+
+
 @pytest.mark.usefixtures("keys")
 async def test_the_address_at_aws_is_the_sdks() -> None:
     """With the region that requests are signed for; nothing is sent to find out."""
@@ -133,9 +144,9 @@ async def test_credentials_that_expire_are_fetched_anew(monkeypatch: pytest.Monk
             assert isinstance(table.client.client, DirectClient)
             for _ in range(4):
                 await nobody(table)
-    assert engine.signers[-2:] == ["AKID3", "AKID3"]
-    assert engine.asked[-1].headers["X-Amz-Security-Token"] == "token3"
-    assert given == 3
+    assert given >= 3  # the SDK asks again for what has not come within two seconds
+    assert engine.signers[-2:] == [f"AKID{given}"] * 2
+    assert engine.asked[-1].headers["X-Amz-Security-Token"] == f"token{given}"
 
 
 @pytest.mark.parametrize("sdk_only", [False, True])
@@ -213,8 +224,7 @@ async def test_without_credentials_the_sdk_says_so(caplog: pytest.LogCaptureFixt
     """When the first call is made, as it always did."""
     async with open_table("ringside") as table:
         assert not isinstance(table.client.client, DirectClient)
-        with deadline(5), pytest.raises(EngineUnavailable, match="has no credentials"):
-            await table.get(PROFILE.at(user="ada"))
+        await fails_since(table, "has no credentials")
     assert "there are no credentials" in caplog.text
 
 
@@ -237,8 +247,7 @@ async def test_certificates_are_checked(monkeypatch: pytest.MonkeyPatch, tmp_pat
     engine = Engine()
     async with serving(engine, tls) as url:
         async with open_table("ringside", url=url) as table:
-            with deadline(5), pytest.raises(EngineUnavailable, match="SSLCertVerificationError"):
-                await table.get(PROFILE.at(user="ada"))
+            await fails_since(table, "SSLCertVerificationError")
         monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
         async with open_table("ringside", url=url) as table:
             assert isinstance(table.client.client, DirectClient)
