@@ -97,8 +97,8 @@ for _module in (app, engine_table):
 vars(folder)["LOCK_TIMEOUT"] = LONGEST
 process.Program.__init__.__defaults__ = (LONGEST,)  # of `startup_timeout`
 
-# Nor does the pause of a process end what it asks of others, or make it ask twice, which tests count. That a provider is
-# silent is waited for, in `test_jwks`.
+# Nor does the pause of a process end what it asks of others, or make it ask twice, which tests count. `test_jwks` waits
+# for a provider that is silent.
 for _module in (connections, transport_client):
     vars(_module)["CONNECT_SECONDS"] = LONGEST
 for _module in (jwt_verification, oidc_client):
