@@ -75,7 +75,7 @@ BARRIERS = """async ([rules, beside]) => {
 LONGEST_WAIT = LONGEST * 1000
 """Milliseconds: enough for a busy machine on which a browser starts for the first time."""
 
-PATIENT: Mapping[str, str] = {"RINGSIDE_REQUEST_TIMEOUT": "60"}
+PATIENT: Mapping[str, str] = {"RINGSIDE_REQUEST_TIMEOUT": "60", "RINGSIDE_HEADER_TIMEOUT": "60"}
 """Settings of a service whose requests outlast a stall of a busy machine, as those of tests without a browser."""
 
 
