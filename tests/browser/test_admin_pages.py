@@ -337,6 +337,25 @@ async def test_no_comment_is_decided_about_in_place_of_one_that_is_not_shown(
     assert (len(decided), len(set(decided))) == (2, 1)
 
 
+async def test_a_comment_that_moves_while_it_is_pressed_is_the_one_that_the_keys_are_about(
+    visited: Visited, browser: Browser
+) -> None:
+    """What the author of the one above wrote before comes in between, and the press ends elsewhere."""
+    hold(visited, 3)
+    page = (await opened(visited, browser, "moderator", "#/journal")).page
+    articles = page.locator("ringside-admin article")
+    async with held_back(page, '"variables":{"user":'):
+        await page.get_by_role("link", name="Held and reported").click()
+        box = await articles.nth(1).bounding_box()
+        assert box is not None
+        await page.mouse.move(box["x"] + box["width"] - 30, box["y"] + 12)
+        await page.mouse.down()
+        await expect(articles.nth(1)).to_be_focused()
+    await expect(page.get_by_role("heading", name="wrote")).to_be_visible()
+    await page.mouse.up()
+    await expect(articles.nth(1)).to_have_class("current")
+
+
 async def history_read(page: BrowserPage) -> None:
     """Wait for what the author of the first comment wrote before: on a phone it moves the comments below."""
     await expect(page.page.get_by_role("heading", name="wrote")).to_be_visible()
