@@ -74,6 +74,7 @@ class Admin extends Part<AdminViewerData> {
     super(host, service as any, translated, 'admin', english, css);
     this.until(on(window, 'hashchange', () => this.enter()));
     this.until(on(window, 'keydown', (event) => this.press(event)));
+    this.until(on(window, 'pointerup', () => setTimeout(() => this.goToPressed())));
     this.until(on(window, 'focus', () => void this.lookForSession()));
   }
 
@@ -330,6 +331,12 @@ class Admin extends Part<AdminViewerData> {
     const data = await this.insist(() => service.ask(HISTORY, { user: author }));
     if (author === this.here?.author.id) this.history = data?.user ?? null;
     this.render();
+  }
+
+  /** What came above a comment may have moved it while it was pressed: then no click is about it. */
+  private goToPressed() {
+    const pressed = this.list?.[Number(this.find('article:focus-within')?.id.slice('comment-'.length))];
+    if (pressed && pressed.id !== this.current) void this.go(pressed.id);
   }
 
   private choose(id: string) {

@@ -94,13 +94,43 @@ class Keys:
             assert self.pressed < 200, name
 
 
+async def entered(page: BrowserPage, area: str) -> Locator:
+    """What an area shows, once it is there in place of the one before."""
+    await page.page.evaluate(f"location.hash = '#/{area}'")
+    await expect(page.page.locator(f"nav a[href='#/{area}']")).to_have_attribute("aria-current", "page")
+    return page.page.locator("ringside-admin main")
+
+
+async def searched(page: Page, name: str) -> Locator:
+    """The button with the name of a member who was looked for."""
+    search = page.get_by_label("Name, id or address")
+    await search.fill(name)
+    await search.press("Enter")
+    return await _only(page, name)
+
+
+async def _only(page: Page, name: str) -> Locator:
+    """The button with this name, once nobody else is listed: until then it may move while it is pressed."""
+    await expect(page.locator("ringside-admin li button").filter(has_not_text=name)).to_have_count(0)
+    return page.get_by_role("button", name=name)
+
+
+async def create_event(page: Page, name: str, starts_at: str, matches: str = "") -> None:
+    """Send the form for a new event, once the list above it is there: until then its button moves."""
+    await expect(page.locator("#event-0")).to_be_visible()
+    await page.locator("#new-event-name").fill(name)
+    await page.locator("#new-event-startsAt").fill(starts_at)
+    await page.locator("#new-event-matches").fill(matches)
+    await page.get_by_role("button", name="Create").click()
+
+
 async def found(page: BrowserPage, name: str, by: str | None = None) -> Keys:
     """A keyboard that has looked for a member, by name or address, and chosen them."""
     keys = Keys(page)
     await keys.to("searchbox", "Name, id or address")
     await keys.paste(by or name)
     await keys.press("Enter")
-    await page.page.get_by_role("button", name=name).wait_for()
+    await (await _only(page.page, name)).wait_for()
     await keys.to("button", name)
     await keys.press("Enter")
     await expect(page.page.get_by_role("heading", name=name)).to_be_focused()

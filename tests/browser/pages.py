@@ -75,7 +75,7 @@ BARRIERS = """async ([rules, beside]) => {
 LONGEST_WAIT = LONGEST * 1000
 """Milliseconds: enough for a busy machine on which a browser starts for the first time."""
 
-PATIENT: Mapping[str, str] = {"RINGSIDE_REQUEST_TIMEOUT": "60"}
+PATIENT: Mapping[str, str] = {"RINGSIDE_REQUEST_TIMEOUT": "60", "RINGSIDE_HEADER_TIMEOUT": "60"}
 """Settings of a service whose requests outlast a stall of a busy machine, as those of tests without a browser."""
 
 
@@ -189,12 +189,14 @@ class ExplorerPage(BrowserPage):
         await self.page.add_init_script(RECORD_VIOLATIONS)
         async with self.page.expect_response(lambda response: response.request.method == "POST") as introspection:
             await self.page.goto(f"{self.origin}/graphql")
-        assert (await introspection.value).ok
+        answer = await introspection.value
+        assert answer.ok
+        await answer.finished()
         await self.know_language()
 
-    async def know_language(self) -> None:
+    async def know_language(self, editor: Locator | None = None) -> None:
         """Waits until the editor has its colours: before, it does not close brackets."""
-        await expect(self.query.locator("[class^=mtk]:not(.mtk1)").first).to_be_visible()
+        await expect((editor or self.query).locator("[class^=mtk]:not(.mtk1)").first).to_be_visible()
 
     @property
     def query(self) -> Locator:
@@ -220,6 +222,7 @@ class ExplorerPage(BrowserPage):
 
     async def write(self, editor: Locator, text: str) -> None:
         """Replaces the text of an editor by typing: it closes brackets by itself and shows completions."""
+        await self.know_language(editor)
         await editor.click()
         await self.page.keyboard.press("ControlOrMeta+A")
         await self.page.keyboard.type(text)

@@ -18,6 +18,7 @@ from tests.mail_server import Mailbox, mail_server_beside
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, oidc_provider
 from tests.service import Service, running_service
 from tests.sign_in import digits_in
+from tests.waiting import until
 
 ADA = "ada@example.org"
 SITE_SECRET = "a secret that the site and the service share"
@@ -116,9 +117,11 @@ class World:
 
     async def email(self, address: str, sent: int) -> Any:
         """The email that came to an address after so many."""
-        while not (found := [email for to, email in self.mailbox.emails[sent:] if to == address]):
-            await asyncio.sleep(0.05)
-        return found[0]
+
+        def found() -> list[Any]:
+            return [email for to, email in self.mailbox.emails[sent:] if to == address]
+
+        return (await until(found, f"an email has come to {address}", pause=0.05))[0]
 
 
 async def by_email(

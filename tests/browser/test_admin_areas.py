@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.admin import AREAS, assert_clean, opened
+from tests.browser.admin import AREAS, assert_clean, entered, opened
 from tests.browser.pages import PATIENT
 from tests.browser.sites import Site, Visited
 from tests.service import running_service
@@ -28,8 +28,7 @@ async def test_each_area_is_accessible_with_what_it_leads_to(
     """Axe finds nothing, nothing is wider than the page, and the policy blocks nothing."""
     page = await opened(visited, browser, "admin", locale=locale, color_scheme=scheme, viewport=size)
     for area, mark in AREAS.items():
-        await page.page.evaluate(f"location.hash = '#/{area}'")
-        found = page.page.locator("ringside-admin main").locator(mark).first
+        found = (await entered(page, area)).locator(mark).first
         await expect(found).to_be_attached()
         if mark == "ul >> button":
             await found.click()
@@ -44,10 +43,9 @@ async def test_lists_without_entries_say_so(browser: Browser, tmp_path: Path) ->
     with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_JOURNAL_DAYS": "0", **PATIENT}) as service:
         page = await opened(Visited(service, Site()), browser, "admin", "#/journal")
         for area in ("journal", "comments/held", "comments/latest", "service"):
-            await page.page.evaluate(f"location.hash = '#/{area}'")
-            main = page.page.locator("ringside-admin main")
+            main = await entered(page, area)
             await expect(main.get_by_text("There is nothing here.")).to_be_visible()
-        await page.page.evaluate("location.hash = '#/imports'")
+        await entered(page, "imports")
         await page.page.get_by_label("What").select_option("words")
         await expect(page.page.get_by_text("There is no public list yet: make one under “Words”.")).to_be_visible()
         await expect(page.page.get_by_role("button", name="Check")).to_have_count(0)

@@ -51,6 +51,7 @@ async def test_a_board_of_twenty_contenders_is_made_from_nothing(
     await expect(page.page.get_by_role("combobox", name="Where")).to_have_value("heroes-of-2027")
     await expect(page.page.get_by_role("textbox", name="Paste a list, or a table")).to_be_focused()
     await page.page.get_by_label("Or choose files").set_input_files(sorted(tmp_path.glob("*.svg")))
+    await expect(page.page.get_by_text("20 pictures")).to_be_visible()
     await keys.to("textbox", "Paste a list, or a table")
     await keys.paste("\n".join(names))
     await keys.to("button", "Add")

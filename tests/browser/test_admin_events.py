@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Route, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.admin import Keys, ask, assert_clean, double_click, opened, printed
+from tests.browser.admin import Keys, ask, assert_clean, create_event, double_click, opened, printed
 from tests.browser.pages import held_back
 from tests.browser.sites import Visited
 from tests.queries import (
@@ -113,10 +113,8 @@ async def test_a_beginning_that_the_clock_leaps_over_is_refused_at_its_field(
 async def test_points_that_are_no_number_are_refused_with_their_line(visited: Visited, browser: Browser) -> None:
     """A match is not silently worth one point. A line without points is."""
     page = await opened(visited, browser, "editor", "#/events")
-    await page.page.locator("#new-event-name").fill("Worthy night")
-    await page.page.locator("#new-event-startsAt").fill("2031-05-02T19:00")
-    await page.page.locator("#new-event-matches").fill("Ada v Bo | 3\nHal v Ina\nCy v Dee | two\nEd v Fay | 2.5")
-    await page.page.get_by_role("button", name="Create").click()
+    lines = "Ada v Bo | 3\nHal v Ina\nCy v Dee | two\nEd v Fay | 2.5"
+    await create_event(page.page, "Worthy night", "2031-05-02T19:00", lines)
     refused = page.page.locator("#card-matches-refused")
     await expect(refused).to_have_text("Cy v Dee | two: A match is worth 1 to 1000 points.")
     matches = page.page.locator("li.match").locator("p")
@@ -402,9 +400,7 @@ async def test_what_a_locked_event_refuses_is_said_in_a_sentence(visited: Visite
 
 async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
     page = await opened(visited, browser, "editor", "#/events")
-    await page.page.locator("#new-event-name").fill("Shared night")
-    await page.page.locator("#new-event-startsAt").fill("2031-06-01T19:00")
-    await page.page.get_by_role("button", name="Create").click()
+    await create_event(page.page, "Shared night", "2031-06-01T19:00")
     await expect(page.page.get_by_role("heading", name="Shared night")).to_be_visible()
     events = ask(visited, "{ events(first: 50) { nodes { id name } } }")["events"]["nodes"]
     (event,) = [each["id"] for each in events if each["name"] == "Shared night"]
@@ -439,10 +435,7 @@ async def test_an_event_is_changed_although_its_picture_s_host_is_no_longer_allo
 async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Browser) -> None:
     """Its question is part of the event's settings, as what it is about is; the answer follows once it is locked."""
     page = await opened(visited, browser, "editor", "#/events")
-    await page.page.locator("#new-event-name").fill("Close night")
-    await page.page.locator("#new-event-startsAt").fill("2031-07-01T19:00")
-    await page.page.locator("#new-event-matches").fill("Ada v Bo")
-    await page.page.get_by_role("button", name="Create").click()
+    await create_event(page.page, "Close night", "2031-07-01T19:00", "Ada v Bo")
     await expect(page.page.get_by_role("status")).to_contain_text("Close night is there")
     question = page.page.get_by_label("Question for a tie")
     await question.fill("Minutes of the main event")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
 
-from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed
+from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed, searched
 from tests.browser.pages import VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
@@ -100,6 +100,7 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
         await expect(both.first).to_contain_text(f"{reader} saw an advert")
     await expect(both.first).to_contain_text(re.compile("Reply to .*: Is it any good?"))
     await expect(both.last).to_contain_text("Reply to what is gone")
+    await history_read(page)
     await both.first.click()
     await page.page.keyboard.press("a")
     await expect(both).to_have_text([re.compile("This waits")])
@@ -107,6 +108,7 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
     await expect(both).to_have_text([re.compile("This waits")])
     note = page.page.get_by_label("A note to the author, if you reject")
     await note.fill("Not here, please.")
+    await history_read(page)
     await both.first.click()
     await page.page.keyboard.press("1")
     await expect(both).to_have_count(0)
@@ -165,6 +167,7 @@ async def test_an_answer_that_is_typed_is_not_lost_by_a_decision(visited: Visite
     visited.edit(HOLD, by="mo", role="moderator", comments=[held], status="PENDING")
     page = await opened(visited, browser, "admin", "#/comments/held")
     mine = page.page.locator("ringside-admin article").filter(has_text="When will it be back?")
+    await history_read(page)
     await mine.get_by_role("button", name="Answer for the site").click()
     answer = mine.get_by_label("The site’s answer")
     await answer.fill("In May.")
@@ -188,6 +191,7 @@ async def test_a_decision_about_a_reported_comment_is_taken_back_without_its_rep
     visited.edit(REPORT_COMMENT, by="ida", role="member", comment=reported["comment"]["id"], reason="An advert.")
     page = await opened(visited, browser, "moderator", f"#/comments/{area}")
     mine = page.page.locator("ringside-admin article").filter(has_text=f"sold-{area}")
+    await history_read(page)
     await mine.click()
     await page.page.keyboard.press("1")
     await expect(page.page.get_by_role("status")).to_contain_text("1 comment decided.")
@@ -214,6 +218,7 @@ async def test_a_moderator_publishes_only_what_they_have_read(visited: Visited, 
     page = await opened(visited, browser, "moderator", "#/comments/held")
     mine = page.page.locator("ringside-admin article").filter(has_text="swap")
     await expect(mine).to_contain_text("Lovely.")
+    await history_read(page)
     await mine.click()
     visited.edit(EDIT_COMMENT, by="sly", role="member", comment=comment, body="Buy at evil.example")
     await page.page.keyboard.press("a")
@@ -241,6 +246,7 @@ async def test_a_note_stays_while_nothing_was_rejected(visited: Visited, browser
     mine = page.page.locator("ringside-admin article").filter(has_text="swapped")
     note = page.page.get_by_label("A note to the author, if you reject")
     await note.fill("Not here.")
+    await history_read(page)
     for n, comment in enumerate(ids):
         await mine.nth(n).get_by_role("checkbox").click()
         await expect(mine.nth(n).get_by_role("checkbox")).to_be_checked()
@@ -292,6 +298,7 @@ async def test_a_comment_that_was_taken_back_is_decided_about_next(visited: Visi
     """Not one that moved to its place, since others were posted while the list was read."""
     page = await opened(visited, browser, "moderator", "#/comments/latest")
     articles, decided = page.page.locator("ringside-admin article"), decided_about(page.page)
+    await history_read(page)
     await articles.nth(10).click()
     await page.page.keyboard.press("7")
     await expect(told(articles.nth(10))).to_contain_text("rejected")
@@ -328,6 +335,30 @@ async def test_no_comment_is_decided_about_in_place_of_one_that_is_not_shown(
     await page.page.keyboard.press("1")
     await expect(told(articles.nth(100))).to_contain_text("rejected")
     assert (len(decided), len(set(decided))) == (2, 1)
+
+
+async def test_a_comment_that_moves_while_it_is_pressed_is_the_one_that_the_keys_are_about(
+    visited: Visited, browser: Browser
+) -> None:
+    """What the author of the one above wrote before comes in between, and the press ends elsewhere."""
+    hold(visited, 3)
+    page = (await opened(visited, browser, "moderator", "#/journal")).page
+    articles = page.locator("ringside-admin article")
+    async with held_back(page, '"variables":{"user":'):
+        await page.get_by_role("link", name="Held and reported").click()
+        box = await articles.nth(1).bounding_box()
+        assert box is not None
+        await page.mouse.move(box["x"] + box["width"] - 30, box["y"] + 12)
+        await page.mouse.down()
+        await expect(articles.nth(1)).to_be_focused()
+    await expect(page.get_by_role("heading", name="wrote")).to_be_visible()
+    await page.mouse.up()
+    await expect(articles.nth(1)).to_have_class("current")
+
+
+async def history_read(page: BrowserPage) -> None:
+    """Wait for what the author of the first comment wrote before: on a phone it moves the comments below."""
+    await expect(page.page.get_by_role("heading", name="wrote")).to_be_visible()
 
 
 def told(article: Locator) -> Locator:
@@ -516,6 +547,7 @@ async def test_an_editor_pastes_twenty_contenders_with_their_pictures(
     for name in names:
         (tmp_path / f"{name}.svg").write_text('<svg viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>', encoding="utf-8")
     await page.page.get_by_label("Or choose files").set_input_files(sorted(tmp_path.glob("*.svg")))
+    await expect(page.page.get_by_text("20 pictures")).to_be_visible()
     keys = Keys(page)
     await keys.to("textbox", "Paste a list, or a table")
     await keys.paste("\n".join([*names, names[0]]))
@@ -540,15 +572,16 @@ async def test_the_document_that_is_shown_is_the_last_one_sent(visited: Visited,
     """And does the same when it is sent again."""
     name = writer(visited, "twice")
     page = (await opened(visited, browser, "moderator", "#/members")).page
-    await page.get_by_label("Name, id or address").fill(name)
-    await page.keyboard.press("Enter")
-    await page.get_by_role("button", name=name).click()
-    await page.get_by_label("Reason, which the member sees").fill("Much too loud.")
+    await (await searched(page, name)).click()
+    reason = page.get_by_label("Reason, which the member sees")
+    await reason.fill("Much too loud.")
     await page.get_by_role("button", name="Suspend", exact=True).click()
+    await expect(page.get_by_text("Suspended: Much too loud.")).to_be_visible()  # above what is pressed next
     await page.get_by_text("Show the document that was sent").click()
     await expect(page.get_by_label("Document", exact=True)).to_contain_text("mutation SuspendMember(")
     document, variables = [await page.get_by_label(name, exact=True).inner_text() for name in ("Document", "Variables")]
     await page.get_by_role("button", name="End the suspension").click()
+    await expect(reason).to_be_visible()
     await expect(page.get_by_label("Document", exact=True)).to_contain_text("mutation ReinstateMember(")
     with visited.client("mira", "moderator") as client:
         client.post("/graphql", json={"query": document, "variables": json.loads(variables)})
@@ -600,9 +633,7 @@ async def test_what_is_ticked_stays_ticked_while_something_else_is_done(visited:
     """Else all of a member would be taken back where a part was chosen, and roles set that nobody chose."""
     name = writer(visited, "ticked")
     page = await opened(visited, browser, "admin", "#/members")
-    await page.page.get_by_label("Name, id or address").fill(name)
-    await page.page.keyboard.press("Enter")
-    await page.page.get_by_role("button", name=name).click()
+    await (await searched(page.page, name)).click()
     await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
     await page.page.get_by_label("votes", exact=True).uncheck()
     await page.page.get_by_label("moderator", exact=True).check()
@@ -628,9 +659,7 @@ async def test_roles_that_somebody_else_has_changed_are_shown_before_they_are_se
     user = ask_admin(visited, f'{{ members(search: "{name}") {{ nodes {{ id }} }} }}')["members"]["nodes"][0]["id"]
     await give_roles(visited, user, "moderator")
     page = await opened(visited, browser, "admin", "#/members")
-    await page.page.get_by_label("Name, id or address").fill(name)
-    await page.page.keyboard.press("Enter")
-    await page.page.get_by_role("button", name=name).click()
+    await (await searched(page.page, name)).click()
     moderator, editor = (page.page.get_by_label(role, exact=True) for role in ("moderator", "editor"))
     await expect(moderator).to_be_checked()
     await editor.check()
@@ -706,9 +735,7 @@ async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
     """Requests by operation, what waits, jobs; a member is erased once their name has been typed."""
     name = writer(visited, "leaver")
     page = await opened(visited, browser, "admin", "#/members")
-    await page.page.get_by_label("Name, id or address").fill(name)
-    await page.page.keyboard.press("Enter")
-    await page.page.get_by_role("button", name=name).click()
+    await (await searched(page.page, name)).click()
     await page.page.get_by_role("button", name="Erase").click()
     await expect(page.page.get_by_role("status")).to_contain_text("Type the name exactly")
     await expect(page.page.locator(".note", has_text="Type the name exactly")).to_be_in_viewport()
@@ -734,13 +761,14 @@ async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> 
 async def test_a_demo_signs_in_as_an_editor_with_one_click(visited: Visited, browser: Browser) -> None:
     """Also in the explorer, for the documents that the pages show."""
     page = await opened(visited, browser, None)
-    await page.page.get_by_role("button", name="Sign in as Ines Castillo, editor").click()
+    await press_and_load(page.page, "Sign in as Ines Castillo, editor")
     await expect(page.page.get_by_role("img")).to_have_count(5)
     await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
     await assert_clean(page)
     await page.page.get_by_role("link", name="Words").click()
     await page.page.get_by_label("Name of a new list").fill("A demo's list")
     await page.page.keyboard.press("Enter")
+    await expect(page.page.get_by_role("heading", name="A demo's list")).to_be_focused()  # above what is pressed next
     await page.page.get_by_text("Show the document that was sent").click()
     async with page.page.context.expect_page() as tab:
         await page.page.get_by_role("link", name="open the explorer").click()
@@ -756,16 +784,22 @@ async def test_a_demo_signs_in_as_an_editor_with_one_click(visited: Visited, bro
     await expect(explorer.answer).to_contain_text('"viewer": null')
 
 
+async def press_and_load(page: Page, button: str) -> None:
+    """Press a button that loads the page anew, and wait for that: before, the page may show the same."""
+    async with page.expect_event("load"):
+        await page.get_by_role("button", name=button).click()
+
+
 async def test_a_page_names_whom_another_tab_has_signed_in(visited: Visited, browser: Browser) -> None:
     """With the areas of their roles. What was typed before stays for whoever may do the same."""
     page = (await opened(visited, browser, None, "#/boards")).page
-    await page.get_by_role("button", name="Sign in as Ines Castillo, editor").click()
+    await press_and_load(page, "Sign in as Ines Castillo, editor")
     await page.get_by_label("Title of a new board").fill("Half a title")
     tab = await page.context.new_page()
     await tab.goto(f"{visited.service.url}/admin#/boards")
     for name, role, area in (("Emil Berg", "moderator", "Rules"), ("Ines Castillo", "editor", "Words")):
-        await tab.get_by_role("button", name="Sign out").click()
-        await tab.get_by_role("button", name=f"Sign in as {name}, {role}").click()
+        await press_and_load(tab, "Sign out")
+        await press_and_load(tab, f"Sign in as {name}, {role}")
         await expect(page.locator("header p")).to_contain_text(name)
         await expect(page.get_by_role("link", name=area)).to_be_visible()
         await expect(page.get_by_role("link", name="Words")).to_have_count(int(role == "editor"))
@@ -791,9 +825,7 @@ async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, bro
     name = writer(visited, "loud")
     page = (await signed_in_with_role(visited, browser, address, "moderator"))[0].page
     context = page.context
-    await page.get_by_label("Name, id or address").fill(name)
-    await page.keyboard.press("Enter")
-    await page.get_by_role("button", name=name).click()
+    await (await searched(page, name)).click()
     await page.get_by_label("Reason, which the member sees").fill("Much too loud.")
     await end_everywhere(visited, context)
     await page.get_by_role("button", name="Suspend", exact=True).click()
@@ -847,9 +879,7 @@ async def end_everywhere(visited: Visited, context: BrowserContext) -> None:
 async def test_a_refusal_stands_at_its_field_until_it_is_changed(visited: Visited, browser: Browser) -> None:
     name = writer(visited, "wordy")
     page = await opened(visited, browser, "moderator", "#/members")
-    await page.page.get_by_label("Name, id or address").fill(name)
-    await page.page.keyboard.press("Enter")
-    await page.page.get_by_role("button", name=name).click()
+    await (await searched(page.page, name)).click()
     reason = page.page.get_by_label("Reason, which the member sees")
     await reason.fill("<b>long</b> " * 1000)
     await page.page.get_by_role("button", name="Suspend", exact=True).click()

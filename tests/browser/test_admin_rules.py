@@ -244,6 +244,7 @@ async def test_a_press_selects_what_a_page_over_plain_http_may_not_copy(visited:
     await page.page.evaluate("delete Navigator.prototype.clipboard")
     await page.page.get_by_role("button", name=url, exact=True).click()
     await page.page.get_by_role("button", name="Give it a new secret").click()
+    await expect(page.page.get_by_label("Secret", exact=True)).to_be_visible()  # above what is pressed next
     await page.page.get_by_text("Show the document that was sent").click()
     for name in ("Secret", "Document", "Variables"):
         await page.page.get_by_role("button", name=f"Copy the {name.lower()}").click()

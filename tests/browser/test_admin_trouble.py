@@ -11,7 +11,7 @@ from playwright.async_api import APIResponse, Browser, Locator, Route, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.admin import NODES, ask, assert_clean, opened
+from tests.browser.admin import NODES, ask, assert_clean, create_event, opened, searched
 from tests.browser.pages import BrowserPage, answered_last
 from tests.browser.sites import Visited
 from tests.queries import CREATE_EVENT, UPDATE_PROFILE, mutation
@@ -114,6 +114,7 @@ async def test_what_was_typed_to_an_author_is_not_sent_by_whom_another_tab_signs
     await sign_in("mira", "--role", "admin")
     await expect(page.get_by_role("link", name="Webhooks")).to_be_visible()
     await expect(note).to_have_value("From me.")
+    await expect(page.get_by_role("heading", name="wrote")).to_be_visible()  # then nothing more takes the focus
     await page.locator("article.current").get_by_role("button", name="Answer for the site").click()
     await page.locator("#answer-body").fill("From me, too.")
     name = await me.inner_text()
@@ -206,9 +207,7 @@ async def test_messages_to_a_webhook_are_not_missing_although_the_session_ended(
 
 async def choose_new_member(visited: Visited, page: BrowserPage, user: str) -> None:
     visited.edit(UPDATE_PROFILE, by=user, role="member", name=f"Member {user}")
-    await page.page.get_by_label("Name, id or address").fill(f"Member {user}")
-    await page.page.keyboard.press("Enter")
-    await page.page.get_by_role("button", name=f"Member {user}").click()
+    await (await searched(page.page, f"Member {user}")).click()
 
 
 async def press_without_session(page: BrowserPage, button: Locator, text: str, said: str, *, back: bool) -> None:
@@ -232,9 +231,7 @@ async def press_without_session(page: BrowserPage, button: Locator, text: str, s
 async def test_impatience_adds_nothing_twice(visited: Visited, browser: Browser) -> None:
     """The matches of a card, and a word that is added again, while the network is away."""
     page = await opened(visited, browser, "editor", "#/events")
-    await page.page.locator("#new-event-name").fill("Impatient night")
-    await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
-    await page.page.get_by_role("button", name="Create").click()
+    await create_event(page.page, "Impatient night", "2031-05-01T19:00")
     await expect(page.page.get_by_role("heading", name="Impatient night")).to_be_visible()
     await page.page.locator("#card-matches").fill("Ada v Bo\nCy v Dee")
     await press_twice_offline(page, "Add")
@@ -246,6 +243,7 @@ async def test_impatience_adds_nothing_twice(visited: Visited, browser: Browser)
     list_id, page = await opened_list(visited, browser, "Impatient")
     await write_word(page, "Wort")
     await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.get_by_role("status")).to_have_text("Wort was added.")  # by then the days above it are read
     await page.page.get_by_role("button", name="Remove Wort", exact=True).click()
     await press_twice_offline(page, "Add it again")
     await expect(page.page.get_by_role("status")).to_have_text("Wort was added.")
@@ -299,6 +297,7 @@ async def test_what_is_typed_while_a_saving_is_on_its_way_is_not_taken_for_saved
     await expect(name).to_have_value("Typed on 12")
     await page.page.get_by_role("button", name="Save").click()
     await expect(page.page.get_by_role("heading", name="Typed on 12", exact=True)).to_be_visible()
+    await expect(page.page.get_by_role("button", name="Typed on 12", exact=True)).to_be_visible()  # all is read again
     await write_word(page, "Eins")
     await page.page.context.set_offline(True)
     await page.page.get_by_role("button", name="Add", exact=True).click()
@@ -321,9 +320,7 @@ async def test_matches_that_are_typed_while_others_are_added_stay(visited: Visit
         await route.fallback()
 
     lines = page.page.locator("#card-matches")
-    await page.page.locator("#new-event-name").fill("Typed on the card")
-    await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
-    await page.page.get_by_role("button", name="Create").click()
+    await create_event(page.page, "Typed on the card", "2031-05-01T19:00")
     await expect(page.page.get_by_role("heading", name="Typed on the card")).to_be_visible()
     await lines.fill("Ada v Bo")
     await expect(page.page.get_by_role("status")).to_contain_text("Typed on the card")
@@ -354,9 +351,7 @@ async def test_matches_that_are_typed_for_one_event_are_added_to_no_other(visite
     await expect(page.page.get_by_role("heading", name="Lines elsewhere")).to_be_focused()
     await expect(lines).to_have_value("")
     await expect(description).to_have_value("")
-    await page.page.locator("#new-event-name").fill("Made night")
-    await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
-    await page.page.get_by_role("button", name="Create").click()
+    await create_event(page.page, "Made night", "2031-05-01T19:00")
     await expect(page.page.get_by_role("status")).to_contain_text("Made night")
     await page.page.get_by_role("button", name="Typed lines").click()
     await expect(lines).to_have_value("Ada v Bo")
@@ -462,9 +457,7 @@ async def test_the_file_of_a_member_is_fetched_from_nobody_else_s_place(visited:
     file = page.page.get_by_role("link", name="Fetch the file")
 
     async def choose(name: str) -> None:
-        await page.page.get_by_label("Name, id or address").fill(name)
-        await page.page.keyboard.press("Enter")
-        await page.page.get_by_role("button", name=name).click()
+        await (await searched(page.page, name)).click()
         await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
 
     await choose("Ada Abara")

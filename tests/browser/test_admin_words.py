@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Locator, expect
 
 from tests.browser.admin import NODES, Keys, ask, assert_clean, double_click, opened, printed
 from tests.browser.pages import BrowserPage, held_back
@@ -46,6 +46,14 @@ async def chosen(visited: Visited, browser: Browser, name: str, **options: Any) 
     await page.page.get_by_role("button", name=name, exact=True).click()
     await expect(page.page.get_by_role("heading", name=name, exact=True)).to_be_focused()
     return page
+
+
+async def led_to_paste(page: BrowserPage) -> Locator:
+    """The field for many words of the chosen list, once all lists are read, for which there is room above it."""
+    await page.page.get_by_role("button", name="Add many").click()
+    text = page.page.get_by_role("textbox", name="Paste a list, or a table")
+    await expect(text).to_be_focused()
+    return text
 
 
 async def test_a_list_of_twenty_words_is_made_from_nothing(
@@ -93,8 +101,7 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
     """
     list_id, _ = word_list(visited, "Lines and tables")
     page = await chosen(visited, browser, "Lines and tables")
-    await page.page.get_by_role("button", name="Add many").click()
-    text = page.page.get_by_role("textbox", name="Paste a list, or a table")
+    text = await led_to_paste(page)
     add = page.page.get_by_role("button", name="Add", exact=True)
     await text.fill('Semester, term\nZitat; a "quotation", of others\nUnwort\nHaus\thouse\nto run, to hurry = laufen')
     await page.page.get_by_role("button", name="Check").click()
@@ -158,11 +165,11 @@ async def test_a_japanese_word_that_was_pasted_gets_a_reading(visited: Visited, 
     """Its Han characters make it no Chinese word, also when it was removed and is added again."""
     list_id, _ = word_list(visited, "Japanese words")
     page = await chosen(visited, browser, "Japanese words")
-    await page.page.get_by_role("button", name="Add many").click()
-    await page.page.get_by_role("textbox", name="Paste a list, or a table").fill("猫 = cat")
+    await (await led_to_paste(page)).fill("猫 = cat")
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.page.get_by_text("1 was added.").last).to_be_visible()
     await page.page.get_by_role("link", name="Words", exact=True).click()
+    await expect(page.page.locator("[id^='day-']")).to_have_count(14)  # above what is pressed next
     await page.page.get_by_role("button", name="Remove 猫", exact=True).click()
     await page.page.get_by_role("button", name="Add it again").click()
     await page.page.get_by_role("button", name="Edit 猫", exact=True).click()
@@ -308,6 +315,7 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     """A name that is taken, a level and texts that are too much, no sound's address; and texts that break nothing."""
     word_list(visited, "Taken words")
     page = await opened(visited, browser, "editor", "#/words", color_scheme="dark")
+    await expect(page.page.get_by_role("button", name="Taken words")).to_be_visible()  # above the form
     name = page.page.get_by_label("Name of a new list")
     await name.fill("taken WORDS")
     await page.page.get_by_role("button", name="Create").click()
@@ -366,6 +374,7 @@ async def test_a_private_list_is_filled_and_then_published(
         await keys.to("textbox", name)
         await keys.paste(text)
     await keys.press("Enter")
+    await expect(page.page.get_by_role("status")).to_have_text("词 was added.")  # and the first field has the focus
     await keys.to("button", "Edit 词")
     await keys.press("Enter")
     await expect(page.page.locator("#word-edit-simplified")).to_be_focused()
@@ -437,8 +446,7 @@ async def test_more_lists_than_a_page_has_can_be_reached(visited: Visited, brows
         await expect(page.page.locator("li button")).to_have_count(100)
         await page.page.get_by_role("button", name="More").click()
         await page.page.get_by_role("button", name="zz list 104").click()
-        await page.page.get_by_role("button", name="Add many").click()
-        await page.page.get_by_role("textbox", name="Paste a list, or a table").fill("Ende\tend")
+        await (await led_to_paste(page)).fill("Ende\tend")
         await page.page.get_by_role("button", name="Add", exact=True).click()
         await expect(page.page.locator("section").get_by_text("1 was added.")).to_be_visible()
         assert ask(visited, f'{{ wordList(id: "{made[-1]}") {{ wordCount }} }}') == {"wordList": {"wordCount": 2}}

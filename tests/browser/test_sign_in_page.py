@@ -369,6 +369,7 @@ async def test_a_tab_shows_who_is_signed_in_when_a_guest_is_not_wanted_any_more(
     """Because somebody has signed in in another tab: a guest must not take their place unseen."""
     page, tab = await context.new_page(), await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")
+    await expect(page.get_by_label("Your name")).to_be_visible()
     await tab.goto(f"{world.url}/sign-in?language=en")
     await by_provider(world, tab)
     await expect(tab.get_by_role("heading", name="You are signed in as \u2068Ada\u2069")).to_be_visible()
