@@ -12,6 +12,7 @@ from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
 from server.engine import run_engine_async
 from tests.command import ROOT, environment, ringside
+from tests.waiting import LONGEST
 
 KILLED_AT = """
 import os, signal, sys
@@ -60,7 +61,7 @@ def run_script(script: str, data: Path, *arguments: str, **variables: str) -> su
     """A changed command line, such as `KILLED_AT`."""
     return subprocess.run(
         [sys.executable, "-c", script, *arguments], env=environment(RINGSIDE_DATA=str(data), **variables),
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=LONGEST, check=False,
     )  # fmt: skip
 
 
