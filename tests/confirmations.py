@@ -23,6 +23,7 @@ from server.settings import Settings
 from tests.client import Client, serving
 from tests.mail_server import Mailbox, body_of, mail_server
 from tests.queries import mutation
+from tests.waiting import LONGEST
 
 REQUEST_SUBSCRIPTION = mutation(
     "requestSubscription", "SubscriptionRequested", "email", refused="code message path retryAfterSeconds"
@@ -87,13 +88,17 @@ class MailingService:
 async def mailing(
     settings: Settings, folder: Path, mailbox: Mailbox | None = None, *, utf8: bool = True
 ) -> AsyncIterator[MailingService]:
-    """The service of these settings with a mail server, which takes only ASCII addresses without `utf8`."""
+    """The service of these settings with a mail server, which takes only ASCII addresses without `utf8`.
+
+    A member who asks for an email waits until it is sent, however busy the machine is.
+    """
     mailbox = mailbox or Mailbox()
     async with (
         mail_server(mailbox, folder, utf8=utf8) as url,
         serving(settings.model_copy(update={"smtp_url": SecretStr(url)})) as client,
     ):
         client.services.clock = clock = Clock()
+        client.services.get(Confirmations).patience = LONGEST
         yield MailingService(client, mailbox, clock)
 
 

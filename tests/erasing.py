@@ -20,7 +20,7 @@ from resolvers.values.node_ids import node_id
 from resolvers.whole.erasing import ERASE_MEMBER
 from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
-from tests.jobs import run_of
+from tests.jobs import ended, run_of
 from tests.killed import Killed, killed_at
 from tests.members import introduce
 from tests.queries import (
@@ -101,14 +101,16 @@ async def leave_traces(site: Site) -> None:
     await client.member("mia", Role.MODERATOR).ask(
         MODERATE_COMMENT, input={"comment": theirs, "status": "PUBLISHED", "idempotencyKey": "decision"}
     )
-    await admin(client).ask(EXPORT, input={"user": NODE, "idempotencyKey": "export"})
+    exported = await admin(client).ask(EXPORT, input={"user": NODE, "idempotencyKey": "export"})
+    assert (await ended(admin(client), exported["job"]["id"]))["state"] == "DONE"
     lasts = client.services.clock() + timedelta(days=1)
     suspect = Suspect("main", "a-job", 0, MEMBER, "suspect.z", 1, 1, 1e-6, ("1 of 1.",), (), lasts)
     await client.services.table.write(SUSPECT.put(suspect))
 
 
 async def begin_erasure(services: Services, contributions: Contributions, member: str = MEMBER) -> Job:
-    """The job of an erasure whose answer was sent; nobody works on it."""
+    """The job of an erasure whose answer was sent; nobody works on it, nor does this process on jobs from now on."""
+    services.get(JobRunner).start({})
     now, profile = services.clock(), await read_profile(services.table, member)
     assert profile is not None
     await services.table.transact(*erase_profile(profile, now, now + timedelta(days=1)))

@@ -133,6 +133,7 @@ class Confirmations:
         self._sending: SingleFlight[tuple[str, ...], None] = SingleFlight(shared_context)
         self.most_sending = 32
         """Emails that this process sends or has waiting."""
+        self.patience = _LONGEST_WAIT
         self._under_way = 0
         self._answered = Promised()
 
@@ -171,7 +172,7 @@ class Confirmations:
         if purpose is Purpose.SUBSCRIPTION:
             self._answered.begin(_complete(work))
             return link
-        wait = min(_LONGEST_WAIT, self._services.policy.request_seconds / 2)
+        wait = min(self.patience, self._services.policy.request_seconds / 2)
         try:
             await asyncio.wait_for(work, wait)
         except TimeoutError:

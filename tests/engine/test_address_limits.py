@@ -27,6 +27,7 @@ from tests.engines import RunningEngine
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.service import start_service
 from tests.voting import add_contenders
+from tests.waiting import LONGEST
 
 VARIABLES = {"token": "none", "verdict": "LEFT"}
 FEW = {"RINGSIDE_VOTES_PER_ADDRESS": "40/day", "RINGSIDE_VOTES_PER_VISITOR": "1000/minute"}
@@ -40,7 +41,7 @@ def code(answer: httpx.Response) -> str:
 @asynccontextmanager
 async def services_on(engine: RunningEngine, table: Table, *variables: dict[str, str]) -> AsyncIterator[list[str]]:
     """Processes of the service on one table, each with these variables; their addresses."""
-    common = on_table(engine.url, table.name)
+    common = on_table(engine.url, table.name, RINGSIDE_REQUEST_TIMEOUT="60")
     with ExitStack() as stack:
         starting = (start_service({**common, **more}, stack) for more in variables)
         yield [service.url for service in await asyncio.gather(*starting)]
@@ -58,7 +59,7 @@ async def test_processes_share_the_limit_of_an_address(one_table: Table, default
 
     Claiming other addresses changes nothing, not even from loopback.
     """
-    async with services_on(default_engine, one_table, FEW, FEW) as urls, httpx.AsyncClient(timeout=30) as http:
+    async with services_on(default_engine, one_table, FEW, FEW) as urls, httpx.AsyncClient(timeout=LONGEST) as http:
         codes = Counter[str]()
         for turn in range(12):
             votes = (vote(http, urls[place % 2], f"10.0.{turn}.{place}") for place in range(8))
@@ -70,7 +71,7 @@ async def test_processes_share_the_limit_of_an_address(one_table: Table, default
 async def test_a_trusted_proxy_says_whose_request_it_is(one_table: Table, default_engine: RunningEngine) -> None:
     """The right-most address that is not a proxy's counts; what the client wrote to the left of it does not."""
     trusting = {**FEW, "RINGSIDE_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8", "RINGSIDE_VOTES_PER_ADDRESS": "2/day"}
-    async with services_on(default_engine, one_table, trusting) as (url,), httpx.AsyncClient(timeout=30) as http:
+    async with services_on(default_engine, one_table, trusting) as (url,), httpx.AsyncClient(timeout=LONGEST) as http:
         first = [await vote(http, url, f"198.51.100.{place}, 203.0.113.7, 10.1.2.3") for place in range(3)]
         assert first == ["TOKEN_UNKNOWN", "TOKEN_UNKNOWN", "RATE_LIMITED"]
         assert await vote(http, url, "203.0.113.7, 203.0.113.8") == "TOKEN_UNKNOWN"

@@ -56,7 +56,7 @@ async def test_the_command_backs_up_while_the_service_runs_and_restores_when_it_
 ) -> None:
     """What was written after the backup is gone after the restore; it is kept aside."""
     file = tmp_path / "backup"
-    variables = {"RINGSIDE_DATA": str(data)}
+    variables = {"RINGSIDE_DATA": str(data), "RINGSIDE_REQUEST_TIMEOUT": "60"}
     with ExitStack() as stack:
         service = await start_service(variables, stack)
         made = await asyncio.to_thread(run_on, data, "backup", str(file))

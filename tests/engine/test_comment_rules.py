@@ -354,9 +354,11 @@ async def test_a_stream_begins_at_the_moment_when_a_page_was_read(one_client: Cl
     found = await read_comment(services.table, "42", _ulid_of(await post(ada, body="before")))
     assert found is not None
     clock = services.clock
-    services.clock = lambda: clock() + timedelta(minutes=1)
-    late = services.ids.next(services.clock())
+    moment = clock() + timedelta(minutes=1)
+    late = services.ids.next(moment)
+    services.clock = lambda: moment + timedelta(milliseconds=5)  # a stream begins two seconds before
     now = await one_client.ask("{ now }")
+    services.clock = lambda: clock() + timedelta(minutes=1)
     await until(lambda: services.clock() > datetime.fromisoformat(now) + timedelta(milliseconds=1), "later")
     await services.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
     await post(ada, body="since")

@@ -6,6 +6,7 @@ import httpx
 
 from tests.queries import POST_COMMENT
 from tests.service import Service
+from tests.waiting import LONGEST
 from tests.websockets import open_socket, receive, send
 
 
@@ -26,7 +27,7 @@ async def test_a_new_comment_arrives_over_a_websocket(service: Service) -> None:
         assert refused["payload"][0]["extensions"] == {"code": "BAD_USER_INPUT", "argument": "product"}
         await send(connection, {"id": "2", "type": "subscribe", "payload": {"query": watch.replace("%s", "socket")}})
         arriving = asyncio.create_task(receive(connection))
-        for _ in range(20):  # a comment posted before the service listens does not arrive
+        for _ in range(int(LONGEST)):  # a comment posted before the service listens does not arrive
             await http.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}})
             if (await asyncio.wait({arriving}, timeout=1))[0]:
                 break

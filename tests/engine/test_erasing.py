@@ -185,7 +185,6 @@ async def test_killed_at_every_write_it_is_completed(
     await live(site, with_member=True)
     before = await site.counts(today())
     await leave_traces(site)
-    services.get(JobRunner).start({})  # this process works on none
     job, write = await begin_erasure(services, contributions), -1
     while not await carried_out(services, job, write := write + 1):
         pass
@@ -238,6 +237,7 @@ async def test_a_vote_accepted_while_votes_are_deleted_is_voided_before_it_is_de
     await vote(one_client.member(MEMBER))
     async with serving(settings_for(default_engine, one_table.name)) as other:
         ballot = await other.member(MEMBER).ask(DRAW_MATCHUP)
+        other.keep_what_it_read()
 
         async def meanwhile() -> None:
             cast = await other.member(MEMBER).ask(CAST_VOTE, token=ballot["token"], verdict="LEFT")

@@ -27,6 +27,7 @@ from tests.command import environment
 from tests.generated import ROOT
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.service import Service, running_service
+from tests.waiting import LONGEST
 
 PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if page.name != "reference.md")
 BLOCKS = re.compile(r"```(graphql|sh)\n(.*?)```", re.DOTALL)
@@ -69,7 +70,7 @@ def test_the_guide_builds_without_a_broken_link(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONGEST,
         check=False,
     )
     assert built.returncode == 0, built.stdout + built.stderr
@@ -103,7 +104,10 @@ def service(demo_data: Callable[[], str], tmp_path_factory: pytest.TempPathFacto
     """A demo of its own: the guide's examples add to it."""
     folder = tmp_path_factory.mktemp("guide")
     with mail_server_beside(Mailbox(), folder) as mail:
-        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_CORS_ORIGINS": OTHER_SITE, "RINGSIDE_SMTP_URL": mail}
+        variables = {
+            "RINGSIDE_DATA": demo_data(), "RINGSIDE_CORS_ORIGINS": OTHER_SITE, "RINGSIDE_SMTP_URL": mail,
+            "RINGSIDE_REQUEST_TIMEOUT": "60",
+        }  # fmt: skip
         with running_service(variables, ["--demo"]) as service:
             yield service
 
@@ -111,7 +115,7 @@ def service(demo_data: Callable[[], str], tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def demo(service: Service) -> Iterator[Demo]:
     headers = {"Authorization": f"Bearer {service.token('ada-abara', '--role', 'admin')}"}
-    with httpx.Client(base_url=service.url, headers=headers, timeout=60) as http:
+    with httpx.Client(base_url=service.url, headers=headers, timeout=LONGEST) as http:
         yield Demo(http, service.token("bo-abara"))
 
 
@@ -129,7 +133,8 @@ class Demo:
     def ask_as_visitor(self, query: str, **variables: Any) -> Any:
         """From a page on another site."""
         body = {"query": query, "variables": variables}
-        return _data(httpx.post(f"{self.http.base_url}/graphql", json=body, headers={"Origin": OTHER_SITE}, timeout=60))
+        url, headers = f"{self.http.base_url}/graphql", {"Origin": OTHER_SITE}
+        return _data(httpx.post(url, json=body, headers=headers, timeout=LONGEST))
 
     def value(self, name: str) -> Any:
         fixed = {"product": "ringside-tee", "season": "2026", "name": "The Guide's Own", "email": "ada@example.org"}
@@ -257,7 +262,7 @@ def run(words: list[str], service: Service, folder: Path) -> None:
     (folder / "lock").touch()  # as if a service had used it
     variables = environment(RINGSIDE_DATA=str(folder))
     done = subprocess.run(
-        [*start, *arguments], cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60, check=False
+        [*start, *arguments], cwd=ROOT, env=variables, capture_output=True, text=True, timeout=LONGEST, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"errors"' not in done.stdout, done.stdout

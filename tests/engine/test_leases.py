@@ -118,7 +118,7 @@ async def test_a_holder_that_cannot_renew_stops_before_another_may_begin(
 async def test_a_renewal_that_fails_at_once_is_tried_again_in_time(one_table: Table) -> None:
     """As while the disk of the engine is full for a moment: the work is not given up for it."""
     leases, tries, renewed = Leases(one_table), list[str](), asyncio.Event()
-    leases.lasting = 30.0
+    leases.lasting = 60.0
     lease = await held(leases)
 
     async def full_at_first(name: str, send: Any) -> Any:

@@ -55,7 +55,7 @@ from tests.jobs import ended, work_on
 from tests.killed import Killed, killed_at
 from tests.members import introduce
 from tests.queries import MARK_HELPFUL, POST_COMMENT
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
@@ -675,7 +675,7 @@ def test_a_full_folder_for_temporary_files_is_named(
         cwd=ROOT,
         input=(tmp_path / "backup").read_bytes(),
         capture_output=True,
-        timeout=60,
+        timeout=LONGEST,
         check=False,
     )
     said = " ".join(done.stderr.decode().split())
@@ -713,9 +713,9 @@ async def test_a_command_that_a_signal_ends_leaves_no_copy_of_standard_input(
         cwd=ROOT,
         stdin=subprocess.PIPE,
     ) as process:
-        await until(lambda: [*temporary.iterdir()], "it waits for the rest of standard input")
+        await until(lambda: [*temporary.glob("*/*")], "it waits for the rest of standard input")
         process.send_signal(number)
-        assert await asyncio.to_thread(process.wait, 60) == -number
+        assert await asyncio.to_thread(process.wait, LONGEST) == -number
     assert [*temporary.iterdir()] == []
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from asyncio import gather
 from contextlib import aclosing
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.client import Client, serving
 from tests.dependent_calls import dependent_calls
 from tests.queries import EVENT_BY_ID, SCORE_EVENT, STANDINGS, SUBMIT_PREDICTION, UPDATE_EVENT
 from tests.season import EventEditor, prediction_input, submit
+from tests.waiting import LONGEST
 
 MEMBER = """
 query ($id: ID!, $first: Int) { user(id: $id) {
@@ -120,6 +122,8 @@ async def test_a_scoring_asked_for_after_a_correction_has_it(
     await editor.lock(event)
     await editor.result(match, 0)
     recount, inside, corrected = recount_season, asyncio.Event(), asyncio.Event()
+    runner = one_client.services.get(JobRunner)
+    runner.answer_seconds = LONGEST  # both are answered by one job, however long it takes to ask twice
 
     async def hold_up(*given: Any) -> Any:
         inside.set()
@@ -131,7 +135,6 @@ async def test_a_scoring_asked_for_after_a_correction_has_it(
     await inside.wait()
     await editor.result(match, 1)
     second = asyncio.create_task(editor.score(event))
-    runner = one_client.services.get(JobRunner)
     while sum(len(work.waiting) for work in runner._awaited._all) < 2:
         await asyncio.sleep(0.001)
     corrected.set()
@@ -149,6 +152,7 @@ async def test_a_scoring_key_answers_the_same(one_client: Client) -> None:
     await editor.lock(event)
     await editor.result(match, 0)
     given = {"event": event, "idempotencyKey": "once"}
+    one_client.services.get(JobRunner).answer_seconds = LONGEST
     first = await editor.client.ask(SCORE_EVENT, input=given)
     await editor.result(match, 1)
     second = await editor.client.ask(SCORE_EVENT, input=given)
@@ -234,6 +238,7 @@ async def test_screens_wait_for_few_calls_one_after_the_other(one_client: Client
     await editor.result(match, 0)
     await editor.score(event)
     reader, own = members[0], prediction_input(upcoming, [(other, 0)])
+    one_client.keep_what_it_read()
     for query, given, most in (
         (EVENT_BY_ID, {"id": event}, 2),
         (STANDINGS, {"season": "2026"}, 1),
@@ -242,6 +247,7 @@ async def test_screens_wait_for_few_calls_one_after_the_other(one_client: Client
         await reader.ask(query, **given)
         for number in range(12):
             profiles.outdate(f"m{number}")
+        one_client.services.journal.know((), monotonic())
         _, calls = await dependent_calls(table, reader.ask(query, **given))
         assert calls == most, query
 
@@ -277,7 +283,7 @@ async def test_changes_reach_subscribers(one_client: Client) -> None:
         async with aclosing(standings.standings_changed(ctx, season=season)) as changes:
             async for seen in changes:
                 rows.append([row.points for row in seen])
-                if len(rows) > 1:
+                if rows[-1] == [15]:  # a rank may change before its row does
                     return
 
     with pytest.raises(NotFound):  # an invented season would be read for as long as its inventor listens
@@ -297,7 +303,7 @@ async def test_changes_reach_subscribers(one_client: Client) -> None:
     async with asyncio.timeout(120):
         await gather(*watching)
     assert (states[0], states[-1]) == ("UPCOMING", "SCORED")
-    assert (rows[0], rows[-1]) == ([10], [15])
+    assert rows[0] == [10]
 
 
 @pytest.mark.lagging

@@ -30,7 +30,8 @@ async def monitored(demo_data: Callable[[], str]) -> AsyncIterator[tuple[Monitor
         variables = {
             "RINGSIDE_DYNAMODB_URL": engine.url,
             "RINGSIDE_SECRETS": SECRET,
-            "RINGSIDE_MAX_IN_FLIGHT": f"{2 * CLIENTS}",
+            "RINGSIDE_MAX_IN_FLIGHT": f"{4 * CLIENTS}",
+            "RINGSIDE_REQUEST_TIMEOUT": "60",
         }
         manager = running_service(variables, ["--demo"])
         service = await asyncio.to_thread(manager.__enter__)
@@ -85,7 +86,7 @@ async def test_identical_reads_are_made_once_at_a_time(monitored: tuple[Monitori
     """A hundred clients ask for one page, three times each: no two identical reads are in flight together."""
     engine, service = monitored
     variables = {"event": await scored_event(service)}
-    engine.max_delay = 0.1  # so long that a machine which takes seconds for this still makes few reads
+    engine.max_delay = 0.3  # so long that a machine which takes seconds for this still makes few reads
     for query in (LEADERBOARD, PAGE, TOTAL, EVENT, STANDINGS):
         engine.reset_counts()
         await ask_concurrently(service, query, variables if query is EVENT else {})

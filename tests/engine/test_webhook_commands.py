@@ -3,6 +3,7 @@
 import asyncio
 import os
 import runpy
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id } secret")
 COMMENT = "query ($id: ID!) { node(id: $id) { ... on Comment { status moderationNote } } }"
 RECEIVER = runpy.run_path(str(ROOT / "examples/webhook_receiver.py"))
 Ringside: Any = RECEIVER["Ringside"]
-NETWORKS = {"RINGSIDE_WEBHOOK_NETWORKS": "127.0.0.0/8"}
+SETTINGS = {"RINGSIDE_WEBHOOK_NETWORKS": "127.0.0.0/8", "RINGSIDE_REQUEST_TIMEOUT": "60"}
 
 
 async def ask(service: Service, token: str, document: str, **variables: Any) -> Any:
@@ -46,7 +47,7 @@ async def post(service: Service, token: str, body: str) -> str:
 
 async def test_a_command_delivers_what_waits_and_ends(tmp_path: Path) -> None:
     """What was written while the receiver was away; a further run has nothing to do."""
-    variables, available = {**NETWORKS, "RINGSIDE_DATA": str(tmp_path)}, False
+    variables, available = {**SETTINGS, "RINGSIDE_DATA": str(tmp_path)}, False
     async with receiving(lambda _: 204 if available else 500) as receiver:
         with ExitStack() as stack:
             service = await start_service(variables, stack)
@@ -66,6 +67,15 @@ async def test_a_command_delivers_what_waits_and_ends(tmp_path: Path) -> None:
 
 
 @contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port that only a server which shares addresses, as Python's do, may listen at meanwhile."""
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]
+
+
+@contextmanager
 def example(secret: str, api: str, token: str, port: int) -> Iterator[None]:
     process = subprocess.Popen(
         [sys.executable, "examples/webhook_receiver.py", api, str(port)],
@@ -75,7 +85,7 @@ def example(secret: str, api: str, token: str, port: int) -> Iterator[None]:
         stderr=subprocess.DEVNULL,
     )
     assert process.stdout is not None
-    process.stdout.readline()
+    assert process.stdout.readline()
     try:
         yield
     finally:
@@ -86,10 +96,9 @@ def example(secret: str, api: str, token: str, port: int) -> Iterator[None]:
 
 async def test_the_example_decides_about_comments_that_wait(tmp_path: Path) -> None:
     """It verifies who sent a message; what nobody signed is refused."""
-    variables = {**NETWORKS, "RINGSIDE_DATA": str(tmp_path), "RINGSIDE_PREMODERATION": "true"}
-    async with receiving() as free:
-        port = int(free.url.split(":")[2].partition("/")[0])
+    variables = {**SETTINGS, "RINGSIDE_DATA": str(tmp_path), "RINGSIDE_PREMODERATION": "true"}
     with ExitStack() as stack:
+        port = stack.enter_context(reserved_port())
         service = await start_service(variables, stack)
         admin, ada = service.token("root", "--role", "admin"), service.token("ada")
         moderator = service.token("max", "--role", "moderator")
