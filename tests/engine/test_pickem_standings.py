@@ -23,7 +23,6 @@ from tests.client import Client, serving
 from tests.dependent_calls import dependent_calls
 from tests.queries import EVENT_BY_ID, SCORE_EVENT, STANDINGS, SUBMIT_PREDICTION, UPDATE_EVENT
 from tests.season import EventEditor, prediction_input, submit
-from tests.waiting import LONGEST
 
 MEMBER = """
 query ($id: ID!, $first: Int) { user(id: $id) {
@@ -123,7 +122,6 @@ async def test_a_scoring_asked_for_after_a_correction_has_it(
     await editor.result(match, 0)
     recount, inside, corrected = recount_season, asyncio.Event(), asyncio.Event()
     runner = one_client.services.get(JobRunner)
-    runner.answer_seconds = LONGEST  # both are answered by one job, however long it takes to ask twice
 
     async def hold_up(*given: Any) -> Any:
         inside.set()
@@ -152,7 +150,6 @@ async def test_a_scoring_key_answers_the_same(one_client: Client) -> None:
     await editor.lock(event)
     await editor.result(match, 0)
     given = {"event": event, "idempotencyKey": "once"}
-    one_client.services.get(JobRunner).answer_seconds = LONGEST
     first = await editor.client.ask(SCORE_EVENT, input=given)
     await editor.result(match, 1)
     second = await editor.client.ask(SCORE_EVENT, input=given)
