@@ -79,7 +79,8 @@ def note(page: BrowserPage) -> Locator:
 
 DRAW = mutation("drawMatchup", "Ballot", "token left { name }")
 CAST = mutation("castVote", "VoteCast", "winner { name }")
-STRENGTHS = '{ leaderboard(board: "plot", first: 2) { nodes { wins losses strength { value low high } } } }'
+COUNTS = '{ leaderboard(board: "plot", first: 2) { nodes { wins losses } } }'
+STRENGTHS = '{ leaderboard(board: "plot", first: 2) { nodes { strength { value low high } } } }'
 
 
 def progress(page: BrowserPage) -> Locator:
@@ -158,12 +159,17 @@ async def test_the_plot_tells_each_strength_with_its_interval(visited: Visited, 
         visited.edit(CAST, by=user, role="member", token=ballot["token"], verdict=verdict)
     with visited.client("ada-abara") as client:
 
-        def strengths() -> list[dict[str, float]]:
-            rows = client.post("/graphql", json={"query": STRENGTHS}).json()["data"]["leaderboard"]["nodes"]
-            return [row["strength"] for row in rows if row["strength"] and {row["wins"], row["losses"]} == {0, 2}]
+        def rows(query: str) -> list[dict[str, Any]]:
+            return list(client.post("/graphql", json={"query": query}).json()["data"]["leaderboard"]["nodes"])
 
-        await until(lambda: len(strengths()) == 2, "both votes count")
-        labels = ["{value:.2f}, from {low:.2f} to {high:.2f}".format_map(each) for each in strengths()]
+        def strengths() -> list[dict[str, float]]:
+            found = [row["strength"] for row in rows(STRENGTHS)]
+            return found if all(found) else []
+
+        # Strengths are asked for then alone: those of before are shown while new ones take long.
+        await until(lambda: all({row["wins"], row["losses"]} == {0, 2} for row in rows(COUNTS)), "both votes count")
+        found = await until(strengths, "there are strengths")
+        labels = ["{value:.2f}, from {low:.2f} to {high:.2f}".format_map(each) for each in found]
     async with visited.page(browser, BOARD % "plot", viewport={"width": 390, "height": 844}) as page:
         plots = page.page.locator("ringside-board tbody .strength").get_by_role("img")
         for number, label in enumerate(labels):

@@ -14,7 +14,7 @@ import jwt
 import pytest
 from playwright.async_api import Browser, Locator, Route, WebSocket, expect
 
-from tests.browser.pages import DRAWN, RECORD_SHIFTS, BrowserPage, answered_last, held_back
+from tests.browser.pages import DRAWN, LONGEST_WAIT, RECORD_SHIFTS, BrowserPage, answered_last, held_back
 from tests.browser.sites import END_SESSION, Visited, visited_demo
 from tests.queries import (
     ANSWER_COMMENT,
@@ -268,7 +268,7 @@ async def test_what_arrives_while_another_choice_is_read_is_announced(visited: V
     is_read, released, frames = asyncio.Event(), asyncio.Event(), list[str]()
 
     async def hold(route: Route) -> None:
-        response = await route.fetch()
+        response = await route.fetch(timeout=LONGEST_WAIT)
         is_read.set()
         await released.wait()
         await route.fulfill(response=response)
@@ -957,7 +957,7 @@ async def test_a_comment_whose_answer_was_lost_is_posted_once_from_a_page_that_i
             if '"body"' not in str(route.request.post_data):
                 await route.fallback()
                 return
-            answer = await route.fetch()
+            answer = await route.fetch(timeout=LONGEST_WAIT)
             if is_back.is_set() or "CHALLENGE_NEEDED" in await answer.text():
                 await route.fulfill(response=answer)
             else:

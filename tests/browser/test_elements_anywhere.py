@@ -156,6 +156,8 @@ async def test_two_of_a_kind_work_beside_each_other_and_survive_moves(
         elements = page.page.locator(f"ringside-{name}")
         for number in range(2):
             await expect(elements.nth(number).locator("button, td").last).to_be_visible()
+        # Then the other one keeps the socket open, also while it connects.
+        await expect(page.page.locator(".wait:visible")).to_have_count(0)
         await page.page.evaluate(f"""async () => {{
           const one = document.querySelector('ringside-{name}'), main = document.querySelector('main');
           main.append(one);

@@ -78,6 +78,8 @@ async def test_a_page_in_react_hands_on_attributes_and_hears_events(
         await page.page.goto(f"{site.address}/")
         await page.page.get_by_role("button", name="Vote for").first.click()
         await expect(page.page.locator("#last")).to_have_text("Your last verdict: LEFT")
+        # Without a stream the socket is closed, which the console tells of one that still connects.
+        await expect(page.page.locator("ringside-board .live")).to_have_text("live")
         await page.page.get_by_label("Vote on").select_option("finishers")
         await expect(page.page.locator("ringside-board")).to_contain_text("There is no vote called “finishers” here.")
         assert page.errors == []
