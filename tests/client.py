@@ -12,13 +12,14 @@ import httpx
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datastore.dynamo import Table
+from resolvers.jobs.running import JobRunner
 from resolvers.requests.context import Role, Services
 from server.app import application
 from server.auth.tokens import mint
 from server.settings import Settings
 from server.telemetry import Outcome
 from tests.members import introduce
-from tests.waiting import caught_up
+from tests.waiting import LONGEST, caught_up
 
 
 class Asks(Protocol):
@@ -146,9 +147,14 @@ class Client:
 
 @asynccontextmanager
 async def serving(settings: Settings, table: Table | None = None) -> AsyncIterator[Client]:
-    """The service of these settings in this process. Its table must exist; one that is passed is open already."""
+    """The service of these settings in this process. Its table must exist; one that is passed is open already.
+
+    A request waits for the job that it begins as long as it may: after five seconds, usually, it would name the job.
+    """
     async with lifespan(application(settings, table)) as served:
-        yield Client(served, settings)
+        client = Client(served, settings)
+        client.services.get(JobRunner).answer_seconds = LONGEST
+        yield client
 
 
 async def pages(client: Asks, query: str, *, size: int = 2, **variables: Any) -> list[Any]:
