@@ -234,5 +234,5 @@ def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], str]:
 @pytest.fixture(scope="session")
 def service(demo_data: Callable[[], str]) -> Iterator[Service]:
     """The service with its demo data in a process of its own, as `make run` starts it; one for all tests."""
-    with running_service({"RINGSIDE_DATA": demo_data()}, ["--demo"]) as service:
+    with running_service({"RINGSIDE_DATA": demo_data(), "RINGSIDE_REQUEST_TIMEOUT": "60"}, ["--demo"]) as service:
         yield service
