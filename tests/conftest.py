@@ -24,7 +24,7 @@ from datastore.dynamo.declaration import create
 from datastore.whole.layout import ensure_layout
 from resolvers.members import api_keys, sessions
 from server import app, audit
-from server.auth import identification
+from server.auth import identification, oidc_client
 from server.engine import folder, process
 from server.engine import table as engine_table
 from server.settings import Settings
@@ -83,10 +83,12 @@ ssl.create_default_context = _context
 # The garbage collector took a sixth of the CPU: most of what it looked at stays, as `pytest_collection_finish` says.
 gc.set_threshold(20_000, 10, 10)
 
-# A busy machine may need longer than a service has to begin, or an engine to end, or than a client waits for a pong.
+# A busy machine may need longer than a service has to begin, an engine to end, or a provider to say who signs in, or
+# than a client waits for a pong.
 for _module in (app, engine_table):
     vars(_module)["START_SECONDS"] = LONGEST
 vars(folder)["LOCK_TIMEOUT"] = LONGEST
+vars(oidc_client)["FETCH_SECONDS"] = LONGEST
 _defaults = connect.__init__.__kwdefaults__
 assert _defaults is not None
 _defaults.update(open_timeout=LONGEST, ping_interval=None, close_timeout=60)
