@@ -37,7 +37,8 @@ class Ringside:
 
     def __init__(self, address: str, token: str | None = None) -> None:
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx.Client(headers={"accept": "application/graphql-response+json", **headers})
+        # The service ends a request after ten seconds; httpx would leave after five.
+        self._http = httpx.Client(headers={"accept": "application/graphql-response+json", **headers}, timeout=60)
         self._address = address
 
     def ask(self, document: str, **variables: Any) -> dict[str, Any]:

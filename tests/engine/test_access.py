@@ -69,7 +69,7 @@ async def test_each_role_can_do_its_work_with_its_policy_and_has_no_other_permis
     used, mailbox = {}, Mailbox()
     async with restricted(default_engine, "service") as proxy:
         settings = Settings(dynamodb_url=proxy.url, table=empty_table.name, secrets=(SECRET,), introspection="on")
-        async with serving(settings) as visitor:
+        async with serving(settings.model_copy(update={"request_timeout": 60.0})) as visitor:
             world = await World.create(visitor)
             await visitor.ask(INDEXES)
             ballot = await visitor.ask(DRAW_MATCHUP)

@@ -30,7 +30,7 @@ from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
 from tests.mail_server import Mailbox, body_of, mail_server_beside
 from tests.service import running_service, start_service
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 SECRET = "a secret that is long enough to be one in tests"
 SIGNALLED_IN_A_CALLBACK = """
@@ -59,7 +59,7 @@ main()
 
 def test_the_service_keeps_its_data_when_it_is_started_again(tmp_path: Path) -> None:
     """Yesterday's profile is there, kill -9 in between; SIGTERM ends with 0."""
-    data = {"RINGSIDE_DATA": str(tmp_path)}
+    data = {"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_REQUEST_TIMEOUT": "60"}
     with running_service(data, ["--demo"]) as first:
         headers = {"authorization": f"Bearer {ringside('token', '--user', 'ada', **data).stdout.strip()}"}
         change = {"query": 'mutation { updateProfile(input: {name: "Kept"}) { __typename } }'}
@@ -198,7 +198,7 @@ def test_workers_whose_parent_is_killed_before_they_serve_end_too(tmp_path: Path
             assert parent.poll() is None
             time.sleep(0.01)
         parent.kill()
-        output, _ = parent.communicate(timeout=60)
+        output, _ = parent.communicate(timeout=LONGEST)
     assert "parent process has ended, and this worker ends too" in output
 
 
@@ -226,7 +226,7 @@ def test_no_request_fails_because_the_log_cannot_be_written(tmp_path: Path) -> N
                 assert (answer.status_code, answer.text[:9]) == (200, '{"data":{')
         finally:
             process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(LONGEST) == 0
 
 
 @pytest.mark.parametrize(("arguments", "front"), [([], True), (["--no-demo"], False)])
@@ -260,7 +260,7 @@ def test_a_service_starts_and_ends_although_its_output_s_disk_is_full(tmp_path: 
             assert httpx.get(f"http://127.0.0.1:{port}/livez", timeout=60).status_code == 200
         finally:
             process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(LONGEST) == 0
 
 
 def _port_of(pid: int) -> int | None:

@@ -5,11 +5,12 @@ import sys
 
 from tests.generated import ROOT
 from tests.service import Service
+from tests.waiting import LONGEST
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "examples/client.py", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONGEST, check=False)
 
 
 def test_the_client_reads_all_pages_and_writes(service: Service) -> None:

@@ -148,6 +148,7 @@ async def test_an_ended_session_of_a_guest_gives_them_no_address(mail: MailingSe
     guest = await a_guest(mail)
     async with serving(mail.client.settings) as other:
         other.services.clock = mail.clock
+        other.keep_what_it_read()
         stolen = Client(other.served, other.settings)
         stolen.http.headers["authorization"] = guest.http.headers["authorization"]
         assert (await stolen.ask(VIEWER))["name"] == "Ann"

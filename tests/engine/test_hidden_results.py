@@ -23,6 +23,7 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.queries import CAST_VOTE, CREATE_BOARD, DRAW_MATCHUP, VOID_VOTER, mutation
 from tests.voting import add_contenders, assert_consistent, editor, read_keys, settle_votes, vote
+from tests.waiting import LONGEST
 
 UPDATE = mutation("updateBoard", "BoardUpdated", "board { resultsVisible resultsHidden }")
 
@@ -121,7 +122,7 @@ async def listening(client: Client, viewer: Viewer, board: str) -> AsyncIterator
 
 
 async def next_rows(told: asyncio.Queue[list[Any]]) -> list[Any]:
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(LONGEST):
         return await told.get()
 
 

@@ -44,7 +44,7 @@ from tests.service import Service, running_service
 from tests.sign_in import in_session
 from tests.vocabulary import known_list
 from tests.voting import add_contenders
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 MODERN = "application/graphql-response+json"
 
@@ -433,7 +433,7 @@ async def test_a_page_waits_for_the_table_as_long_as_a_request_may(one_client: C
     async with serving(one_client.settings.model_copy(update={"request_timeout": 0.2})) as visitor:
         with intercepted(visitor.services.table, ("get_item", "batch_get_item", "query"), never):
             for path, token in _links(visitor).items():
-                answer = await asyncio.wait_for(visitor.http.get(path, params={"token": token}), 20)
+                answer = await asyncio.wait_for(visitor.http.get(path, params={"token": token}), LONGEST)
                 assert answer.status_code == 503, path
 
 
@@ -810,11 +810,11 @@ def test_a_stream_that_ends_with_the_service_is_not_complete(tmp_path: Path) -> 
     watch = {"query": "subscription { commentPosted(product: 1) { id } }"}
     headers = {"accept": "text/event-stream"}
     with running_service({"RINGSIDE_DATA": str(tmp_path)}) as own:
-        with httpx.stream("POST", f"{own.url}/graphql", json=watch, headers=headers, timeout=30) as stream:
+        with httpx.stream("POST", f"{own.url}/graphql", json=watch, headers=headers, timeout=LONGEST) as stream:
             parts = stream.iter_text()
             assert next(parts) == ":\n\n"
             own.process.terminate()
-            assert "".join(parts) == ""
+            assert set("".join(parts)) <= set(":\n")  # of the comments that nothing happens for so long
         assert own.stop() == 0
 
 

@@ -58,7 +58,7 @@ def selectors(text: str) -> Iterator[Any]:
 def exposed(demo_data: Callable[[], str]) -> Mapping[str, Mapping[str, set[str]]]:
     """Each metric of a running service, with its labels and their values, after some requests."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_BACKUP_HOURS": "24"}
+    variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_BACKUP_HOURS": "24", "RINGSIDE_REQUEST_TIMEOUT": "60"}
     with running_service(variables, ["--demo"]) as service:
         for _ in range(3):
             assert "errors" not in httpx.post(f"{service.url}/graphql", json={"query": QUERY}, timeout=60).json()

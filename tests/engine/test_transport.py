@@ -175,7 +175,7 @@ async def test_shared_work_is_refused_when_nobody_who_waits_for_it_can_pay(one_t
     costly = ReadCache().each("profiles", twice)
 
     async def ask(reads: Reads[str, Profile], calls: int, *users: str) -> list[Profile | None]:
-        with request_budget(10.0, calls=calls, read_units=1000.0, client="ada"):
+        with request_budget(300.0, calls=calls, read_units=1000.0, client="ada"):
             return await reads.load_many(users)
 
     with pytest.raises(TooCostly):
@@ -224,6 +224,7 @@ async def test_the_direct_client_is_the_default(table: Table) -> None:
 
 async def test_a_query_is_told_to_come_back_when_too_many_calls_wait(one_client: Client) -> None:
     """503 with Retry-After; a mutation is refused as UNAVAILABLE. Both count as overload, and the queue is empty."""
+    one_client.keep_what_it_read()
     ada = one_client.member("ada")
     editor = one_client.member("eve", Role.EDITOR)
     for member in (ada, editor):
