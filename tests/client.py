@@ -19,7 +19,7 @@ from server.auth.tokens import mint
 from server.settings import Settings
 from server.telemetry import Outcome
 from tests.members import introduce
-from tests.waiting import LONGEST, caught_up
+from tests.waiting import caught_up
 
 
 class Asks(Protocol):
