@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from datastore.dynamo import Table
 from tests.intercepted import WRITES, Send, intercepted
+
+_is_killed: ContextVar[bool] = ContextVar("_is_killed", default=False)
+"""Whether a write is of what is killed, not of what the service has long begun beside it, such as a report of usage."""
 
 
 class Killed(BaseException):
@@ -14,10 +18,12 @@ class Killed(BaseException):
 
 @contextmanager
 def killed_at(table: Table, write: int) -> Iterator[list[int]]:
-    """Let the table's n-th write be the last, counted from 0; the list's one number counts the writes."""
+    """Let the n-th write of the block be the last, counted from 0; the list's one number counts the writes."""
     counted = [0]
 
     async def call(_: str, send: Send) -> Any:
+        if not _is_killed.get():
+            return await send()
         if counted[0] > write:
             raise Killed
         counted[0] += 1
@@ -28,4 +34,8 @@ def killed_at(table: Table, write: int) -> Iterator[list[int]]:
         return answer
 
     with intercepted(table, WRITES, call):
-        yield counted
+        before = _is_killed.set(True)
+        try:
+            yield counted
+        finally:
+            _is_killed.reset(before)
