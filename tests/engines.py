@@ -161,8 +161,8 @@ def running_engine(name: str, folder: Path) -> Iterator[RunningEngine]:
 
 
 def sdk_client(url: str, retries: int = 0) -> Any:
-    """Return the context manager of an SDK client; by default it retries nothing."""
-    config = AioConfig(retries={"total_max_attempts": 1 + retries}, connect_timeout=2, read_timeout=10)
+    """Return the context manager of an SDK client, which waits; by default it retries nothing."""
+    config = AioConfig(retries={"total_max_attempts": 1 + retries}, connect_timeout=LONGEST, read_timeout=LONGEST)
     return aioboto3.Session().client(
         "dynamodb",
         endpoint_url=url,
