@@ -160,9 +160,10 @@ def running_engine(name: str, folder: Path) -> Iterator[RunningEngine]:
         yield RunningEngine(name, engine.url)
 
 
-def sdk_client(url: str, retries: int = 0) -> Any:
-    """Return the context manager of an SDK client, which waits; by default it retries nothing."""
-    config = AioConfig(retries={"total_max_attempts": 1 + retries}, connect_timeout=LONGEST, read_timeout=LONGEST)
+def sdk_client(url: str, retries: int = 0, *, connect_timeout: float = 2, read_timeout: float = 10) -> Any:
+    """Return the context manager of an SDK client; by default it retries nothing."""
+    attempts = {"total_max_attempts": 1 + retries}
+    config = AioConfig(retries=attempts, connect_timeout=connect_timeout, read_timeout=read_timeout)
     return aioboto3.Session().client(
         "dynamodb",
         endpoint_url=url,

@@ -21,7 +21,7 @@ from tests.waiting import LONGEST
 
 TURNS = 40
 LISTENED = 0.4
-"""Seconds at first. On a busy machine a stream may take longer until it tells anything: then twice as long each time."""
+"""Seconds at first. On a busy machine a stream may take longer to tell anything: then twice as long each time."""
 VISITOR = Viewer("v", Kind.VISITOR)
 
 

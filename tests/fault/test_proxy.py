@@ -48,6 +48,11 @@ def _key(key: str) -> dict[str, dict[str, str]]:
     return {"pk": {"S": "all"}, "sk": {"S": key}}
 
 
+def patient_client(url: str) -> Any:
+    """An SDK client that waits, however slow the machine is: an answer that it gave up would be taken for a fault."""
+    return sdk_client(url, connect_timeout=LONGEST, read_timeout=LONGEST)
+
+
 @pytest.fixture
 async def proxy(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
     """Good weather, until a test expects something else."""
@@ -58,7 +63,7 @@ async def proxy(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
 @pytest.fixture
 async def items(proxy: Proxy, table_name: str) -> AsyncIterator[Items]:
     """An empty table."""
-    async with sdk_client(proxy.url) as dynamodb:
+    async with patient_client(proxy.url) as dynamodb:
         await dynamodb.create_table(
             TableName=table_name,
             BillingMode="PAY_PER_REQUEST",
@@ -211,7 +216,7 @@ async def test_a_fault_rate_produces_every_kind_of_fault(default_engine: Running
     for _ in range(2):
         async with (
             Proxy(default_engine.url, seed=7, fault_rate=0.5, max_delay=0) as bad,
-            sdk_client(bad.url) as dynamodb,
+            patient_client(bad.url) as dynamodb,
         ):
             through = Items(dynamodb, items.table)
             codes.append([await _outcome(partial(through.put_all, "a", "b")) for _ in range(60)])
