@@ -161,7 +161,10 @@ def running_engine(name: str, folder: Path) -> Iterator[RunningEngine]:
 
 
 def sdk_client(url: str, retries: int = 0) -> Any:
-    """Return the context manager of an SDK client; by default it retries nothing."""
+    """Return the context manager of an SDK client, which by default retries nothing.
+
+    It waits, however slow the machine is: an answer that it gave up would be taken for a fault.
+    """
     config = AioConfig(retries={"total_max_attempts": 1 + retries}, connect_timeout=LONGEST, read_timeout=LONGEST)
     return aioboto3.Session().client(
         "dynamodb",

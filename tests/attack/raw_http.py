@@ -49,8 +49,7 @@ async def exchange(
             for piece in pieces:
                 writer.write(piece)
                 await writer.drain()
-                if pause:
-                    await asyncio.sleep(pause)
+                await asyncio.sleep(pause)  # at least a turn, so that a refusal is read before it is too late to send
                 if reading.done():
                     break
         except ConnectionError:

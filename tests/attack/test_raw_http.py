@@ -66,8 +66,8 @@ async def small(limited: Settings) -> AsyncIterator[Served]:
 
 @pytest.fixture
 async def impatient(limited: Settings) -> AsyncIterator[Served]:
-    """A service that waits for nobody."""
-    timeouts = {"header_timeout": 0.3, "body_timeout": 0.3}
+    """A service that waits for nobody. In two seconds a client of a busy machine has begun its request."""
+    timeouts = {"header_timeout": 2.0, "body_timeout": 0.3, "idle_timeout": 3.0}
     async with serving_on_a_socket(limited.model_copy(update=timeouts)) as served:
         yield served
 
@@ -144,7 +144,7 @@ async def test_a_body_beyond_the_limit_is_refused_before_it_ends(service: Servic
 @pytest.mark.parametrize("size", [2_000_000, 40_000_000])
 def test_a_client_that_sends_too_much_before_it_reads_gets_the_refusal(service: Service, size: int) -> None:
     """As most do, and can go on with another request. Closing the connection would take the refusal from them."""
-    with closing(http.client.HTTPConnection(urlsplit(service.url).netloc, timeout=20)) as connection:
+    with closing(http.client.HTTPConnection(urlsplit(service.url).netloc, timeout=LONGEST)) as connection:
         for body, status in ((b" " * size, 413), (QUERY, 200)):
             connection.request("POST", "/graphql", body, {"content-type": "application/json"})
             with connection.getresponse() as response:
@@ -158,7 +158,7 @@ async def test_bodies_that_do_not_end_take_little_memory(default_engine: Running
     """
     unended, other_address = post(body=b" " * 2**20)[:-1], httpx.AsyncHTTPTransport(local_address="127.0.0.2")
     large = {"query": "{ __typename }" + " " * 500_000}
-    async with serving_on_a_socket(settings_for(default_engine, one_table.name)) as served:
+    async with serving_on_a_socket(settings_for(default_engine, one_table.name, body_timeout=LONGEST)) as served:
         async with AsyncExitStack() as stack:
             answers = []
             for _ in range(20):
@@ -212,7 +212,7 @@ async def test_a_client_that_stops_is_not_waited_for(impatient: Served) -> None:
 
 async def test_a_client_that_never_stops_sending_is_cut_off(impatient: Served) -> None:
     """Its body is refused once it is too large, and then dropped for no longer than a body may take."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(LONGEST):
         answered = await exchange(impatient.url, chain([CHUNKED], repeat(ENDLESS[1])), answers=None)
     assert (answered.statuses, answered.closed) == ([413], True)
 
@@ -262,7 +262,7 @@ async def test_a_message_of_very_many_frames_ends_its_socket(default_engine: Run
         await reader.readuntil(b"\r\n\r\n")
         writer.write(message({"type": "connection_init"}) + frame(b"x", TEXT, first_bits=0))
         writer.write(frame(b"x", CONTINUATION, first_bits=0) * 1_100)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(LONGEST):
             with suppress(ConnectionError):
                 await reader.read()
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from graphql import (
 )
 
 from datastore.changes.occurrences import ON_DEMAND
+from datastore.jobs.jobs import read_unfinished_jobs
 from datastore.members.sign_in_codes import SignInCode, store_code
 from datastore.people.identities import SignInMethod, add_identity, of_issuer
 from resolvers.members import sign_in_codes
@@ -55,6 +57,7 @@ from tests.jobs import ended
 from tests.journal_kinds import NOT_RECORDED, RECORDED
 from tests.service import Service
 from tests.sign_in import in_session, with_session
+from tests.waiting import until
 from tests.websockets import open_socket, receive, send
 
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
@@ -359,7 +362,7 @@ async def a_finished_event(world: World, _: Viewer) -> Mapping[str, Any]:
 
 async def a_scored_event(world: World, _: Viewer) -> Mapping[str, Any]:
     event = (await world.finished_match())[1]
-    await world.do(Viewer.EDITOR, "scoreEvent", "EventScored event { id }", event=event)
+    await world.score(event)
     return {"event": event}
 
 
@@ -608,9 +611,14 @@ async def test_each_mutation_leaves_its_kinds_in_the_journal(one_client: Client)
     for case in (case for case in CASES if case.mutation not in NOT_RECORDED):
         viewer = next(one for one in (Viewer.ADMIN, Viewer.AUTHOR) if one in (case.allowed or MUTATIONS[case.mutation]))
         await case.check(world, viewer)
+        await until(partial(_has_no_job, one_client), "what the mutation has begun has ended")
         expected = {kind.value for kind in RECORDED.get(case.mutation, ()) if kind not in ON_DEMAND}
         missing[case.mutation] = missing.get(case.mutation, expected) - await _kinds_of(world, viewer)
     assert {name: kinds for name, kinds in missing.items() if kinds} == {}
+
+
+async def _has_no_job(client: Client) -> bool:
+    return not await read_unfinished_jobs(client.services.table)
 
 
 async def _kinds_of(world: World, viewer: Viewer) -> set[str]:

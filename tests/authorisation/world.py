@@ -139,6 +139,12 @@ class World:
     async def lock(self, event: str) -> None:
         await self.do(Viewer.EDITOR, "lockEvent", "EventLocked event { id }", event=event)
 
+    async def score(self, event: str) -> None:
+        """Score an event, and wait for the job that goes on after the answer on a busy machine."""
+        scoring = statement("scoreEvent", "EventScored job { id }")
+        while (await self.clients[Viewer.EDITOR].ask(scoring, input={"event": event}))["job"] is not None:
+            pass
+
     async def finished_match(self) -> tuple[str, str]:
         """A match with a result, and its event, which is locked."""
         event = await self.event()
@@ -287,7 +293,7 @@ class World:
 
     async def _pickem(self) -> None:
         match, event = await self.finished_match()
-        await self.do(Viewer.EDITOR, "scoreEvent", "EventScored event { id }", event=event)
+        await self.score(event)
         self.ids |= {"scored": event, "scored match": match, "upcoming": await self.event()}
         self.ids["upcoming match"] = await self.match(self.ids["upcoming"])
         prediction = await self.do(

@@ -22,6 +22,7 @@ from resolvers.requests.context import Role
 from tests.client import Client
 from tests.queries import SUBMIT_PREDICTION, mutation
 from tests.season import prediction_input
+from tests.waiting import LONGEST
 
 STATE = "query ($id: ID!) { event(id: $id) { state } }"
 ALL_PICKS = """
@@ -93,7 +94,7 @@ async def run_race(
     *,
     accepted: int,
     seed: int,
-    seconds: float = 120.0,
+    seconds: float = LONGEST,
 ) -> Race:
     """Members submit without pause until shortly after the lock.
 

@@ -21,6 +21,7 @@ from tests.waiting import LONGEST
 
 TURNS = 40
 LISTENED = 0.4
+"""Seconds at first. On a busy machine a stream may take longer to tell anything: then twice as long each time."""
 VISITOR = Viewer("v", Kind.VISITOR)
 
 
@@ -34,15 +35,16 @@ async def listen(client: Client, after: str | None) -> AsyncGenerator[tuple[str,
 
 async def come_and_go(clients: list[Client], start: str, told: list[str], chance: Random) -> None:
     """Listens for moments, each time on one of the services, and returns with the last event's id."""
-    after = start
+    after, seconds = start, LISTENED
     while True:
-        stream = listen(chance.choice(clients), after)
+        stream, before = listen(chance.choice(clients), after), len(told)
         with suppress(TimeoutError):
-            async with asyncio.timeout(LISTENED):
+            async with asyncio.timeout(seconds):
                 async for event, body in stream:
                     told.append(body)
                     after = event
         await stream.aclose()
+        seconds = LISTENED if len(told) > before else 2 * seconds
 
 
 async def write(member: Client, source: Random, name: str, told: list[str]) -> tuple[list[str], int]:

@@ -52,7 +52,7 @@ class HoldingMailbox(Mailbox):
 
 async def ask(service: Service) -> Any:
     query = {"query": REQUEST_SUBSCRIPTION, "variables": {"input": {"email": ADA, "list": node_id("WordList", WORDS)}}}
-    async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=service.url, timeout=120) as http:
         return (await http.post("/graphql", json=query)).json()["data"]["requestSubscription"]
 
 
@@ -70,7 +70,8 @@ async def test_a_killed_service_loses_no_email_unnoticed(
     await lists.create_list(one_table, word_list, UnitOfWork.unkeyed(now))
     with ExitStack() as stack:
         async with mail_server(mailbox, tmp_path) as url:
-            variables = on_table(default_engine.url, one_table.name, RINGSIDE_SECRETS=SECRET, RINGSIDE_SMTP_URL=url)
+            more = {"RINGSIDE_SECRETS": SECRET, "RINGSIDE_SMTP_URL": url, "RINGSIDE_REQUEST_TIMEOUT": "60"}
+            variables = on_table(default_engine.url, one_table.name, **more)
             killed, other = [await start_service(variables, stack) for _ in range(2)]
             began = today()
             assert await ask(killed) == {"email": ADA}

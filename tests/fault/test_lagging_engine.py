@@ -102,7 +102,7 @@ async def test_writes_that_feed_a_full_index_key_are_throttled(tmp_path: Path) -
     async with lagging(tmp_path, lag=Lag(mean=0.0), limits=Limits(4, 1000)) as (engine, table):
         engine.now = lambda: 0.0
         refused = list[BaseException]()
-        for some in chunks(range(400), 40):  # so few at once that none waits for long
+        for some in chunks(range(400), 8):  # so few at once that none waits for a connection longer than it may
             puts = (PROFILE.put(member(number)).parameters() for number in some)
             once = (table._write_once("put_item", TableName=table.name, **put) for put in puts)
             written = await asyncio.gather(*once, return_exceptions=True)

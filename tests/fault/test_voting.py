@@ -81,7 +81,7 @@ async def counted(table: Table) -> Counter[Acknowledged]:
     return found
 
 
-async def breaches_of(table: Table, looks: int = 10) -> list[str]:
+async def breaches_of(table: Table, looks: int = 60) -> list[str]:
     """What is still broken once a reader could have settled: two seconds after somebody else did."""
     for _ in range(looks):
         services = Services(table, Seal([SECRET]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Table, open_table
+from datastore.dynamo import Table, deadline, open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.entity import shard_of
 from datastore.jobs.leases import Leases
@@ -22,6 +22,7 @@ from resolvers.requests.context import utc_now
 from tests.engines import running_engine
 from tests.lagging import Lag, LaggingEngine
 from tests.lagging.capacity import PartitionKey
+from tests.waiting import LONGEST
 
 VOTES_PER_SECOND = boards.DEFAULT_RATE
 MOST_UNITS = 700
@@ -65,9 +66,10 @@ async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int,
         ):
             await create(direct)
             await plant(direct, contenders)
-            await asyncio.gather(
-                *(vote_store.cast(table, vote, UnitOfWork.unkeyed(vote.at)) for vote in votes(contenders, cast))
-            )
+            with deadline(LONGEST):
+                await asyncio.gather(
+                    *(vote_store.cast(table, vote, UnitOfWork.unkeyed(vote.at)) for vote in votes(contenders, cast))
+                )
             hottest, number = max(units(engine).items(), key=lambda entry: entry[1])
             assert hottest.value.startswith("TALLY#main#")
             assert number * VOTES_PER_SECOND / cast <= MOST_UNITS
