@@ -4,7 +4,7 @@
 |---------------------------------|----------------------------------------------------------------------|----------|
 | take the place of a review      | PutItem USER#<author> REVIEW#<product>, in the comment's transaction | 0 more   |
 | free it                         | DeleteItem of it, in the comment's transaction                       | 0 more   |
-| who has it, if one is to be had | GetItem of it; without one, the author's pointers and their comments | 1-3      |
+| who has it, if one is to be had | GetItem of it; without one, the author's pointers and their comments | 1-4      |
 
 A rated comment takes the place when it is posted, rated, claimed or brought back, and says so itself (`placed`). So it
 frees the place when it is deleted, rejected, claimed or loses its stars, also after the setting was switched off, and
@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from datastore.comments.pages import read_comment
-from datastore.comments.records import POINTER, Comment, Status
-from datastore.dynamo import Table
+from datastore.comments.records import POINTER, Comment, Status, comments_of
+from datastore.dynamo import Table, batches
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, absent, where
+
+_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,10 @@ async def find_review(table: Table, comment: Comment) -> Comment | None:
         found = await read_comment(table, place.product, place.ulid)
         return found if is_review(found) and place.ulid != comment.ulid else None
     pointers = POINTER.on(author=comment.author).newest_first().where(where(product=comment.product, reply=None))
-    async for pointer in table.iterate(pointers, consistent=True):
-        found = await read_comment(table, pointer.product, pointer.ulid) if pointer.ulid != comment.ulid else None
-        if is_review(found):
-            return found
+    async for some in batches(table.iterate(pointers, consistent=True), _AT_ONCE):
+        for found in await comments_of(table, some, with_held=True):
+            if found is not None and found.ulid != comment.ulid and is_review(found):
+                return found
     return None
 
 

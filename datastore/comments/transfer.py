@@ -48,6 +48,7 @@ BATCH = 25
 AT_ONCE = 4 * BATCH
 _ROOM = 100 - 2 - MOST_WEBHOOKS
 """Writes of a transaction, besides the batch's record, its occurrence and the deliveries of it."""
+_SETTLED_AT_ONCE = 8
 _OF_THREAD = ("thread", "comment", "helpful", "verified or stub")
 """What the first reply of a thread writes: the thread, and its comment wherever that is repeated."""
 
@@ -115,9 +116,11 @@ async def _import_some(
 
 
 async def settle_products(table: Table) -> None:
-    """Show the counts of all that was imported."""
-    for product in await counts.read_unsettled_products(table):
-        await counts.settle_product(table, product)
+    """Show the counts of all that was imported: of any number of products, of which some are listed at a time."""
+    settled: set[str] = set()
+    while found := [one for one in await counts.read_unsettled_products(table) if one not in settled]:
+        await gather_or_cancel((counts.settle_product(table, product) for product in found), _SETTLED_AT_ONCE)
+        settled.update(found)
 
 
 def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:

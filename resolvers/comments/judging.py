@@ -58,9 +58,12 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def word_form(text: str) -> str | None:
-    """The form in which a word of a rule is compared; None if it is not one word."""
-    words = next(_forms(text)).split()
-    return words[0] if len(words) == 1 else None
+    """The form in which a word of a rule is compared; None if it is not one word.
+
+    Nor is one with signs around it: without them "a$$" would be the word "a".
+    """
+    form = next(_forms(text.strip()))
+    return None if not form or " " in form else form
 
 
 def count_links(text: str) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from datastore.comments.counts import LEADER, PRODUCT_TALLY, ProductTally, read_unsettled_products
 from datastore.comments.records import COMMENT
 from datastore.dynamo import Table
 from datastore.people.identities import MemberErased, erase_profile, find_identity, of_address
@@ -275,6 +276,16 @@ async def test_a_batch_of_all_different_comments_fits_into_a_transaction(
     assert await import_lines(services, replies) == (50, 50, 0)
     await services.close()
     assert await find_suspects(services, "comments") == []
+
+
+async def test_an_import_ranks_all_of_its_products(one_client: Client) -> None:
+    """Also when one list of what is yet to be settled does not hold them: here all marks are in one of its keys."""
+    table = one_client.services.table
+    marked = [ProductTally(f"p{number}", "en", shard=0, r5=1, unsettled=True, marks=1) for number in range(120)]
+    await table.write_many(PRODUCT_TALLY.put(one) for one in marked)
+    assert await import_lines(one_client.services, _lines({"rating": 5})) == (1, 1, 0)
+    assert await read_unsettled_products(table) == []
+    assert sum([leader.five_stars async for leader in table.scan(LEADER, consistent=True)]) == 121
 
 
 OWN_COMMENTS = "{ viewer { comments(first: 10) { nodes { product } } } }"

@@ -179,6 +179,7 @@ async def test_two_admins_at_once_do_not_overwrite_each_other(client: Client) ->
         ({"name": "x" * 61, "links": 1}, ["name"]),
         ({"name": "x", "language": "klingonese"}, ["language"]),
         ({"name": "x", "words": ["two words"]}, ["words", "0"]),
+        ({"name": "x", "words": [" fine ", "a$$"]}, ["words", "1"]),
         ({"name": "x", "words": ["fine", "\u200b"]}, ["words", "1"]),
         ({"name": "x", "words": ["x" * 101]}, ["words", "0"]),
         ({"name": "x", "words": ["x"] * 501}, ["words"]),

@@ -17,6 +17,7 @@ from server.audit import find_suspects
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.comments import author_id, post
+from tests.dependent_calls import dependent_calls
 from tests.queries import COMMENT_STATISTICS, COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
 
 POST = mutation("postComment", "CommentPosted", "comment { id rating }", refused="code path existing")
@@ -103,6 +104,16 @@ async def test_what_was_there_before_stays(client: Client, shop: Client) -> None
     await client.member("ada").ask(DELETE_COMMENT, input={"comment": new["comment"]["id"]})
     assert (await ada.ask(POST, input=REVIEW))["comment"]["rating"] == 4
     assert await find_suspects(shop.services, "comments") == []
+
+
+async def test_a_first_review_waits_for_few_calls_however_much_its_author_wrote(shop: Client) -> None:
+    """What they have said on the product without stars is read at once, and not one after the other."""
+    ada, table = shop.member("ada"), shop.services.table
+    for _ in range(12):
+        await post(ada, rating=None)
+    posted, calls = await dependent_calls(table, ada.ask(POST, input=REVIEW))
+    assert posted["comment"]["rating"] == 4
+    assert calls <= 5
 
 
 async def test_an_import_keeps_a_second_review_without_its_rating(shop: Client) -> None:
