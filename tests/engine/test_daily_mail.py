@@ -618,6 +618,27 @@ async def test_the_link_works_without_a_login(one_client: Client, tmp_path: Path
     assert await read_subscriber_count(services.table, second) == 0
 
 
+@pytest.mark.parametrize("switches", [False, True])
+async def test_a_lists_link_ends_it_in_every_spelling(one_client: Client, tmp_path: Path, *, switches: bool) -> None:
+    """Its page names the list alone and says "Done": also to who has both, or has changed it since the email."""
+    services, mailbox = one_client.services, Mailbox()
+    words, other = await create_list(services, "First"), await create_list(services, "Second")
+    await subscriber(services, "ada", words, other)
+    if not switches:
+        await subscriber(services, "ada", words, traditional=True)
+    async with mail_server(mailbox, tmp_path) as url:
+        await run(services, url)
+    line = r"from First \(unsubscribe from this list: https://api\.example\.org(\S+)\)"
+    link = re.search(line, body_of(mailbox.emails[0][1]))
+    assert link is not None
+    if switches:
+        await subscriber(services, "ada", words, traditional=True)
+        await unsubscribe(services.table, "ada", words, CharacterSet.SIMPLIFIED, UnitOfWork("ada", None, "", NOW))
+    assert "<h1>Done</h1>" in (await one_client.http.post(link[1])).text
+    assert {each.list for each in await read_subscriptions(services.table, "ada") if each.active} == {other}
+    assert await read_subscriber_count(services.table, words) == 0
+
+
 async def test_the_link_works_for_a_member_who_is_being_erased(one_client: Client) -> None:
     """The job has not come to their subscriptions yet, and their profile is gone."""
     services = one_client.services
