@@ -289,7 +289,16 @@ SAMPLES: Final[Mapping[EmailKind, Mapping[str, Any]]] = {
                 "example": None,
                 "list_name": "HSK 1",
                 "unsubscribe": _LINK,
-            }
+            },
+            {
+                "term": "la llave",
+                "language": "",
+                "reading": None,
+                "definition": "the hold",
+                "example": "¡Qué llave!",
+                "list_name": "Holds and throws",
+                "unsubscribe": _LINK,
+            },
         ],
         "unsubscribe_all": _LINK,
     },
