@@ -37,6 +37,7 @@ from tests.queries import (
     ADD_WORDS,
     CREATE_BOARD,
     CREATE_LIST,
+    DELETE_LIST,
     MODERATE_COMMENT,
     REMOVE_WORD,
     REPORT_COMMENT,
@@ -113,6 +114,15 @@ async def test_a_file_tells_the_words_of_a_list_from_those_that_were_removed(one
     lines = [orjson.loads(line) async for line in file_lines(one_client.services.table, "eve", "now")][1:]
     words = [(line["kind"], line["record"]["definition"]) for line in lines if "definition" in line["record"]]
     assert sorted(words) == [("removedWord", "word 1"), ("word", "word 0"), ("word", "word 2")]
+
+
+async def test_a_file_has_what_is_left_of_a_list_that_its_owner_has_deleted(one_client: Client) -> None:
+    """Its name, which the member chose: it stays because quizzes and subscriptions may name the list."""
+    eve = one_client.member("eve")
+    await eve.ask(DELETE_LIST, input={"list": await private_list(eve, "Words for Bob")})
+    lines = [orjson.loads(line) async for line in file_lines(one_client.services.table, "eve", "now")][1:]
+    [left] = [line["record"] for line in lines if line["kind"] == "list"]
+    assert (left["name"], left["deletedAt"] is not None) == ("Words for Bob", True)
 
 
 async def test_a_file_says_when_comments_were_written_and_what_was_done_when(one_client: Client) -> None:
