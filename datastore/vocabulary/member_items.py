@@ -3,7 +3,8 @@
 | wanted                     | read or write                                              | requests              |
 |----------------------------|------------------------------------------------------------|-----------------------|
 | the member's own partition | read once for all parts (`datastore.people.member_items`)  | 0 more                |
-| private lists              | gsi1 LISTS#OF-<id>; Query LIST#<id>, consistent            | 1, and lists          |
+| private lists              | gsi1 LISTS#OF-<id>, LISTS#DELETED, LISTS#CLEARED-OF-<id>;  | 3, and 4 a list       |
+|                            | Query LIST#<id>, consistent                                |                       |
 | a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a 200               |
 | remove some of a day       | a transaction: results, quizzes, active days if changed    | 1 for up to 90 writes |
 
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, optimistic_from
-from datastore.dynamo.entity import Partition
+from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.writes import Write, present
 from datastore.people.member_items import PERSONAL, RESULT, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.vocabulary import learning, lists, subscriptions
@@ -180,13 +181,15 @@ def all_results(table: Table) -> AsyncIterator[learning.QuizResult | learning.Se
 
 # ── member items ──
 
-_OF_LIST = (lists.LIST, WORD, REMOVED_WORD, DAILY)
+_OF_LIST: tuple[Entity[Any], ...] = (lists.LIST, WORD, REMOVED_WORD, DAILY)
 
 
 async def _records(table: Table, user: str) -> Records:
-    async for word_list in lists.lists_by_name(table, user):
-        async for record in table.iterate(lists.LIST.collection(list=word_list.list), *_OF_LIST, consistent=True):
-            yield next(entity for entity in _OF_LIST if isinstance(record, entity.record)), record
+    """Those of each kind by themselves: a removed word is the same record as another one."""
+    async for word_list in lists.lists_including_deleted(table, user):
+        for entity in _OF_LIST:
+            async for record in table.iterate(entity.on(list=word_list.list), consistent=True):
+                yield entity, record
 
 
 MEMBER_ITEMS = MemberItems(
@@ -216,7 +219,7 @@ MEMBER_ITEMS = MemberItems(
         ),
         subscriptions.MAIL: in_file("mail", "That an email was sent to you on a date."),
         lists.QUOTA: in_file("quota", "How many private lists you have."),
-        lists.LIST: in_file("list", "One of your private lists."),
+        lists.LIST: in_file("list", "One of your private lists, or what is left of one that you deleted."),
         WORD: in_file("word", "One word of your private lists."),
         REMOVED_WORD: in_file("removedWord", "One word that was removed from your private lists."),
         DAILY: in_file("dailyWord", "The word of your private list on a date."),

@@ -191,9 +191,9 @@ async def review_card(
 
 
 async def drop_cards(table: Table, cards: Sequence[Card]) -> None:
-    """Delete cards whose words are gone."""
-    kinds = (QUEUED_CARD, CARD)
-    await table.write_many(kind.delete(kind.item_key(card)) for card in cards for kind in kinds)
+    """Delete cards whose words are gone. Their places come last: until then a reader of the queue finds them again."""
+    for kind in (CARD, QUEUED_CARD):
+        await table.write_many(kind.delete(kind.item_key(card)) for card in cards)
 
 
 # ── quizzes ──

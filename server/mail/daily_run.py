@@ -152,7 +152,7 @@ def _shown(letterhead: Letterhead, user: str, section: Section) -> dict[str, Any
         "definition": section.word.definition,
         "example": section.word.example,
         "list_name": section.list_name,
-        "unsubscribe": letterhead.link(Unsubscription(user, section.list, section.character_set)),
+        "unsubscribe": letterhead.link(Unsubscription(user, section.list)),
     }
 
 

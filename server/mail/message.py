@@ -289,7 +289,16 @@ SAMPLES: Final[Mapping[EmailKind, Mapping[str, Any]]] = {
                 "example": None,
                 "list_name": "HSK 1",
                 "unsubscribe": _LINK,
-            }
+            },
+            {
+                "term": "la llave",
+                "language": "",
+                "reading": None,
+                "definition": "the hold",
+                "example": "¡Qué llave!",
+                "list_name": "Holds and throws",
+                "unsubscribe": _LINK,
+            },
         ],
         "unsubscribe_all": _LINK,
     },
@@ -340,31 +349,30 @@ class OtherEmails(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unsubscription:
-    """What a link ends: one of a member's subscriptions, all of them, or other emails."""
+    """What a link ends: a member's subscriptions to one list, all of them, or other emails."""
 
     user: str
     list: str | None = None
-    character_set: CharacterSet | None = None
     other: OtherEmails | None = None
     """Instead of subscriptions."""
 
     def token(self, seal: Seal) -> str:
-        fields = [self.user, self.list, self.character_set.value if self.character_set else None]
+        fields = [self.user, self.list, None]
         return seal.sign_text(_PURPOSE, orjson.dumps([*fields, self.other.value] if self.other else fields))
 
     def link(self, seal: Seal, public_url: str) -> str:
         return f"{public_url}/unsubscribe?token={self.token(seal)}"
 
     def includes(self, subscription: Subscription) -> bool:
-        return self.list in (None, subscription.list) and self.character_set in (None, subscription.character_set)
+        return self.list in (None, subscription.list)
 
     @classmethod
     def parse(cls, seal: Seal, token: str) -> Unsubscription:
         """Forged unless this service signed the token."""
         try:
-            user, list_id, characters, *more = orjson.loads(seal.open_text(_PURPOSE, token))
-            other = OtherEmails(more[0]) if more else None
-            return cls(user, list_id, CharacterSet(characters) if characters else None, other)
+            # Links were once for one character set, which is not looked at: the page says that the list's words end.
+            user, list_id, _, *more = orjson.loads(seal.open_text(_PURPOSE, token))
+            return cls(user, list_id, OtherEmails(more[0]) if more else None)
         except ValueError:
             raise Forged from None
 

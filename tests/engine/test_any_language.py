@@ -330,7 +330,7 @@ async def test_the_page_to_unsubscribe_isolates_a_lists_name(one_client: Client)
     list_id = await public_list(one_client, "كلمات أولى")
     ada = one_client.member("ada", email="ada@example.org")
     await ada.ask(SUBSCRIBE, input={"list": list_id})
-    link = Unsubscription("ada", parse_node_key("WordList", list_id), CharacterSet.SIMPLIFIED)
+    link = Unsubscription("ada", parse_node_key("WordList", list_id))
     page = await one_client.http.get("/unsubscribe", params={"token": link.token(one_client.services.seal)})
     assert "the daily words of \u2068كلمات أولى\u2069?" in page.text
 
@@ -338,7 +338,7 @@ async def test_the_page_to_unsubscribe_isolates_a_lists_name(one_client: Client)
 async def test_the_page_to_unsubscribe_is_in_the_readers_language(one_client: Client) -> None:
     """With its direction, and a name that is written in the other one isolated."""
     list_id = await public_list(one_client, "Words (new)")
-    link = Unsubscription("ada", parse_node_key("WordList", list_id), CharacterSet.SIMPLIFIED)
+    link = Unsubscription("ada", parse_node_key("WordList", list_id))
     given = {"token": link.token(one_client.services.seal)}
     page = await one_client.http.get("/unsubscribe", params=given, headers={"Accept-Language": "ar-EG, en;q=0.5"})
     assert '<html lang="ar" dir="rtl">' in page.text

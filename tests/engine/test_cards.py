@@ -1,6 +1,7 @@
 """Words that are due for review, over HTTP."""
 
 from asyncio import gather
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from resolvers.vocabulary.cache import VocabularyCache
 from tests.audits import breaches_in
 from tests.client import Client
 from tests.intercepted import is_of_request
+from tests.killed import Killed, killed_at
 from tests.queries import ADD_WORDS, DELETE_LIST, REMOVE_WORD, mutation
 from tests.vocabulary import known_list, private_list, word_ids
 
@@ -143,6 +145,24 @@ async def test_cards_of_removed_words_stay_and_those_of_deleted_lists_go(one_cli
     for word in (second, third):
         assert await ada.code(REVIEW_WORD, input={"word": word, "grade": "GOOD"}) == "NOT_FOUND"
     assert "code" not in await ada.ask(REVIEW_WORD, input={"word": first, "grade": "GOOD"})
+
+
+async def test_cards_that_were_dropped_in_part_are_dropped_whole_by_the_next_reader(one_client: Client) -> None:
+    """Twenty cards are more than one batch of deletions: nothing stays behind of them that nobody finds any more."""
+    now = stop_clock(one_client)
+    ada, editor = one_client.member("ada"), one_client.member("eve", Role.EDITOR)
+    gone = await known_list(one_client, words=20)
+    for word in await word_ids(one_client, gone):
+        await ada.ask(REVIEW_WORD, input={"word": word, "grade": "AGAIN"})
+    await editor.ask(DELETE_LIST, input={"list": gone})
+    for _ in range(2):
+        assert await due(ada) == []  # from now on the operation is compiled, and all cards are looked at together
+    now[0] += timedelta(minutes=2)
+    with killed_at(one_client.services.table, 0), suppress(Killed):
+        await due(ada)
+    await due(ada)
+    assert [card async for card in one_client.services.table.scan(CARD, QUEUED_CARD)] == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_a_word_that_is_defined_like_a_deleted_one_stays_due(one_client: Client) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Table, Throttled, metered
+from datastore.dynamo import StorageFailed, Table, Throttled, metered
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import PROFILE, Profile
 from datastore.values.seal import Seal
@@ -51,6 +51,7 @@ from tests.client import Client
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
 from tests.erasing import bury
+from tests.intercepted import beforehand
 from tests.mail_server import Mailbox, Outbox, body_of, mail_server, trusted
 from tests.waiting import caught_up
 
@@ -616,6 +617,45 @@ async def test_the_link_works_without_a_login(one_client: Client, tmp_path: Path
     assert clicked.status_code == 200
     assert await active() == []
     assert await read_subscriber_count(services.table, second) == 0
+
+
+@pytest.mark.parametrize("switches", [False, True])
+async def test_a_lists_link_ends_it_in_every_spelling(one_client: Client, tmp_path: Path, *, switches: bool) -> None:
+    """Its page names the list alone and says "Done": also to who has both, or has changed it since the email."""
+    services, mailbox = one_client.services, Mailbox()
+    words, other = await create_list(services, "First"), await create_list(services, "Second")
+    await subscriber(services, "ada", words, other)
+    if not switches:
+        await subscriber(services, "ada", words, traditional=True)
+    async with mail_server(mailbox, tmp_path) as url:
+        await run(services, url)
+    line = r"from First \(unsubscribe from this list: https://api\.example\.org(\S+)\)"
+    link = re.search(line, body_of(mailbox.emails[0][1]))
+    assert link is not None
+    if switches:
+        await subscriber(services, "ada", words, traditional=True)
+        await unsubscribe(services.table, "ada", words, CharacterSet.SIMPLIFIED, UnitOfWork("ada", None, "", NOW))
+    assert "<h1>Done</h1>" in (await one_client.http.post(link[1])).text
+    assert {each.list for each in await read_subscriptions(services.table, "ada") if each.active} == {other}
+    assert await read_subscriber_count(services.table, words) == 0
+
+
+async def test_a_page_does_not_say_that_nothing_ended_when_a_part_has(one_client: Client) -> None:
+    """The table failed between two subscriptions: the button ends the rest when it is pressed again."""
+    services = one_client.services
+    first, second = await create_list(services, "First"), await create_list(services, "Second")
+    await subscriber(services, "ada", first, second)
+    given = {"token": Unsubscription("ada").token(services.seal)}
+
+    async def fail() -> None:
+        raise StorageFailed("the disk is full")
+
+    with beforehand(services.table, fail, about=f"SUBSCRIPTION#{second}"):
+        answer = await one_client.http.post("/unsubscribe", params=given)
+    assert [each.active for each in await read_subscriptions(services.table, "ada")] == [False, True]
+    assert (answer.status_code, "It may be done already, or in part" in answer.text) == (503, True)
+    assert "<h1>Done</h1>" in (await one_client.http.post("/unsubscribe", params=given)).text
+    assert [each.active for each in await read_subscriptions(services.table, "ada")] == [False, False]
 
 
 async def test_the_link_works_for_a_member_who_is_being_erased(one_client: Client) -> None:

@@ -37,7 +37,9 @@ from tests.queries import (
     ADD_WORDS,
     CREATE_BOARD,
     CREATE_LIST,
+    DELETE_LIST,
     MODERATE_COMMENT,
+    REMOVE_WORD,
     REPORT_COMMENT,
     SET_HOLD_RULES,
     SUSPEND,
@@ -45,6 +47,7 @@ from tests.queries import (
     mutation,
 )
 from tests.two_worlds import Site
+from tests.vocabulary import private_list, word_ids
 from tests.voting import add_contenders, editor, vote
 
 EXPORT_QUERY = mutation("exportMember", "MemberExport", "job { id } url")
@@ -101,6 +104,25 @@ async def test_a_member_s_file_has_everything_and_explains_it(client: Client) ->
     bodies = {line["record"]["body"] for line in lines if line["kind"] == "comment"}
     assert bodies == {"eve on belt", "eve on mug", "eve on tee", "eve again"}
     assert "bob" not in answer.text
+
+
+async def test_a_file_tells_the_words_of_a_list_from_those_that_were_removed(one_client: Client) -> None:
+    """Both are kept as words: by its kind a record says which it is."""
+    eve = one_client.member("eve")
+    made = await private_list(eve, words=3)
+    await eve.ask(REMOVE_WORD, input={"word": (await word_ids(eve, made))[1]})
+    lines = [orjson.loads(line) async for line in file_lines(one_client.services.table, "eve", "now")][1:]
+    words = [(line["kind"], line["record"]["definition"]) for line in lines if "definition" in line["record"]]
+    assert sorted(words) == [("removedWord", "word 1"), ("word", "word 0"), ("word", "word 2")]
+
+
+async def test_a_file_has_what_is_left_of_a_list_that_its_owner_has_deleted(one_client: Client) -> None:
+    """Its name, which the member chose: it stays because quizzes and subscriptions may name the list."""
+    eve = one_client.member("eve")
+    await eve.ask(DELETE_LIST, input={"list": await private_list(eve, "Words for Bob")})
+    lines = [orjson.loads(line) async for line in file_lines(one_client.services.table, "eve", "now")][1:]
+    [left] = [line["record"] for line in lines if line["kind"] == "list"]
+    assert (left["name"], left["deletedAt"] is not None) == ("Words for Bob", True)
 
 
 async def test_a_file_says_when_comments_were_written_and_what_was_done_when(one_client: Client) -> None:

@@ -86,6 +86,11 @@ def test_a_folder_replaces_single_templates_and_the_frame_of_all(tmp_path: Path)
     [
         ("daily-word.html", b"a\n{% if %}", "daily-word.html, line 2: "),
         ("daily-word.txt", b"{{ word.term }}", "daily-word.txt, with example values: 'word' is undefined"),
+        (
+            "daily-word.subject.txt",
+            b"{% for word in words %}{{ word.reading|isolate }}{% endfor %}",
+            "daily-word.subject.txt, with example values: AttributeError",
+        ),
         ("lock-reminder.html", b"{% extends 'page.html' %}", "lock-reminder.html uses the template page.html"),
         ("confirm-address.txt", b"{{ 1 / 0 }}", "confirm-address.txt, with example values: ZeroDivisionError"),
         ("confirm-address.txt", b"{{ ''.__class__.__mro__ }}", "confirm-address.txt, with example values: access to"),
