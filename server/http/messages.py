@@ -305,7 +305,7 @@ def error_response(error: HTTPException, media_type: str = LEGACY) -> Response:
 
 async def outside_graphql(_: Request, error: HTTPException) -> Response:
     """The same for an error at any other address, such as one where there is nothing."""
-    if error.status_code == HTTPStatus.NOT_FOUND:
+    if error.detail == HTTPStatus.NOT_FOUND.phrase:  # an address that has more to say says it
         error = HTTPException(404, "There is nothing at this address. GraphQL is at /graphql.", error.headers)
     return error_response(error)
 

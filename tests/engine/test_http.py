@@ -229,6 +229,13 @@ async def test_an_address_without_an_answer_says_so_in_the_shape_of_graphql(
     assert status != 404 or "/graphql" in error["message"]
 
 
+async def test_an_address_that_a_setting_turns_on_names_the_setting(one_client: Client) -> None:
+    """Whoever has told the provider where to lead people back, and not the service of its client, learns what lacks."""
+    response = await one_client.http.get("/sign-in/callback")
+    assert response.status_code == 404
+    assert "RINGSIDE_OIDC_CLIENT_ID" in response.json()["errors"][0]["message"]
+
+
 @pytest.mark.parametrize("bomb", QUERY_BOMBS.values(), ids=QUERY_BOMBS.keys())
 async def test_a_query_bomb_is_refused(one_client: Client, bomb: str) -> None:
     """With a readable error, and the service goes on."""
