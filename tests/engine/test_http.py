@@ -342,6 +342,19 @@ async def test_a_visitor_gets_a_cookie_once_and_a_forged_one_is_401(one_client: 
     assert "Max-Age=0" in forged.headers["set-cookie"]
 
 
+async def test_who_has_both_cookies_of_a_secret_that_was_dropped_asks_again_once(one_client: Client) -> None:
+    """Who has voted has the reader's cookie too, and a page asks again once; one that still holds stays."""
+    kept = (await one_client.post("{ __typename }")).headers["set-cookie"].partition(";")[0]
+
+    async def deleted(cookie: str) -> set[str]:
+        answer = await one_client.visitor().http.post("/graphql", json={"query": "{ now }"}, headers={"cookie": cookie})
+        assert answer.status_code == 401
+        return {each.partition("=")[0] for each in answer.headers.get_list("set-cookie") if "Max-Age=0" in each}
+
+    assert await deleted("ringside_visitor=old; ringside_reader=old") == {"ringside_visitor", "ringside_reader"}
+    assert await deleted(f"ringside_visitor=old; {kept}") == {"ringside_visitor"}
+
+
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 async def test_what_a_page_reads_while_it_draws_does_not_replace_its_visitor(one_client: Client, accept: str) -> None:
     """A new visitor's page sends everything at once, and its ballot stays theirs, whatever is answered last."""
