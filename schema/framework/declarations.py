@@ -387,7 +387,10 @@ class RefusalCode(Enum):
     )
 
 
-@strawberry.type(description="Why a mutation was not carried out. Nothing was changed.")
+@strawberry.type(
+    description="Why a mutation was not carried out. Nothing was changed; only with UNAVAILABLE it may have been carried "
+    "out, wholly or in part."
+)
 class Refused:
     code: RefusalCode = described("The reason, for programs.")
     message: str = described("The reason, for people: what is wrong and what to do.")

@@ -241,7 +241,7 @@ class Identification:
         except Unauthenticated as refused:
             raise Unauthenticated(
                 f"{refused.detail} This answer deletes its cookie.",
-                clear_cookie=set_bound_cookie(SESSION_COOKIE, "", 0, sent.host, secure=secure),
+                clear_cookies=[set_bound_cookie(SESSION_COOKIE, "", 0, sent.host, secure=secure)],
             ) from None
 
     async def session_in_cookie(self, headers: RawHeaders, *, secure: bool, address: str) -> Viewer | None:
@@ -308,26 +308,32 @@ class Identification:
     def _open_cookie(self, header: bytes, *, secure: bool, deletable: bool) -> Identified | None:
         """The visitor of a Cookie header, if our cookie is in it. Where it would stay, one that was altered is none."""
         values = cookie_values(header)
-        name = next((name for name in (COOKIE, READER_COOKIE) if name in values), None)
-        if name is None:
+        ids = {name: self._visitor_in(values[name]) for name in (COOKIE, READER_COOKIE) if name in values}
+        if not ids:
             return None
-        value = values[name]
-        try:
-            id_ = self._seal.open_text(_PURPOSE, value)
-        except Forged:
+        name, id_ = next(iter(ids.items()))
+        if id_ is None:
             if not deletable:
                 return None
             raise Unauthenticated(
                 f"The cookie {name} was altered, or signed with a secret no longer used. "
                 "This answer deletes it: ask again to get a new one.",
-                clear_cookie=set_cookie(name, "", 0, secure=secure),
-            ) from None
-        kept = set_cookie(COOKIE, value, A_YEAR, secure=secure) if name == READER_COOKIE else None
+                # Both together, if both are: pages ask again once.
+                clear_cookies=[set_cookie(each, "", 0, secure=secure) for each in ids if ids[each] is None],
+            )
+        kept = set_cookie(COOKIE, values[name], A_YEAR, secure=secure) if name == READER_COOKIE else None
         visitor = Identified(_visitor(id_), mutation_cookie=kept)
         # A cookie that was valid once stays valid as long as this process has its secret.
         if len(header) <= MAX_CACHED_HEADER:
             self._visitors[header, secure] = visitor
         return visitor
+
+    def _visitor_in(self, value: str) -> bytes | None:
+        """The id in a visitor's cookie; None if it was altered, or signed with a secret no longer used."""
+        try:
+            return self._seal.open_text(_PURPOSE, value)
+        except Forged:
+            return None
 
 
 def _visitor(id_: bytes) -> Viewer:

@@ -1,6 +1,7 @@
 """What verifying credentials gives: the claims that a signature proves, or why a request is nobody's."""
 
 import math
+from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
@@ -26,10 +27,11 @@ class Verified(NamedTuple):
 class Unauthenticated(HTTPException):
     """The credentials are invalid. The reason goes into the response and quotes none of them."""
 
-    def __init__(self, reason: str, *, scheme: str = "Bearer", clear_cookie: str | None = None) -> None:
+    def __init__(self, reason: str, *, scheme: str = "Bearer", clear_cookies: Sequence[str] = ()) -> None:
         challenge = f'{scheme} error="invalid_token", error_description="{reason}"'
-        cookie = {"Set-Cookie": clear_cookie} if clear_cookie else {}
-        super().__init__(401, reason, {"WWW-Authenticate": challenge, **cookie})
+        super().__init__(401, reason, {"WWW-Authenticate": challenge})
+        self.clear_cookies = clear_cookies
+        """The Set-Cookie headers of the response, which delete what was sent."""
 
 
 class Unverifiable(HTTPException):

@@ -30,7 +30,7 @@ from starlette.types import Receive, Scope
 
 from datastore.refusals import Overloaded
 from server.auth.identification import MAX_CACHED_HEADER, RawHeaders
-from server.auth.verification import Unverifiable
+from server.auth.verification import Unauthenticated, Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest
@@ -300,12 +300,15 @@ def code_of(error: HTTPException) -> str:
 def error_response(error: HTTPException, media_type: str = LEGACY) -> Response:
     """The response to a request that was not executed, with the error in the format of GraphQL."""
     body: dict[str, Any] = {"errors": [{"message": error.detail, "extensions": {"code": code_of(error)}}]}
-    return Response(orjson.dumps(body), error.status_code, {**_HEADERS[media_type], **(error.headers or {})})
+    response = Response(orjson.dumps(body), error.status_code, {**_HEADERS[media_type], **(error.headers or {})})
+    if isinstance(error, Unauthenticated):
+        response.raw_headers += [(b"set-cookie", each.encode("latin-1")) for each in error.clear_cookies]
+    return response
 
 
 async def outside_graphql(_: Request, error: HTTPException) -> Response:
     """The same for an error at any other address, such as one where there is nothing."""
-    if error.status_code == HTTPStatus.NOT_FOUND:
+    if error.detail == HTTPStatus.NOT_FOUND.phrase:  # an address that has more to say says it
         error = HTTPException(404, "There is nothing at this address. GraphQL is at /graphql.", error.headers)
     return error_response(error)
 

@@ -229,6 +229,13 @@ async def test_an_address_without_an_answer_says_so_in_the_shape_of_graphql(
     assert status != 404 or "/graphql" in error["message"]
 
 
+async def test_an_address_that_a_setting_turns_on_names_the_setting(one_client: Client) -> None:
+    """Whoever has told the provider where to lead people back, and not the service of its client, learns what lacks."""
+    response = await one_client.http.get("/sign-in/callback")
+    assert response.status_code == 404
+    assert "RINGSIDE_OIDC_CLIENT_ID" in response.json()["errors"][0]["message"]
+
+
 @pytest.mark.parametrize("bomb", QUERY_BOMBS.values(), ids=QUERY_BOMBS.keys())
 async def test_a_query_bomb_is_refused(one_client: Client, bomb: str) -> None:
     """With a readable error, and the service goes on."""
@@ -333,6 +340,19 @@ async def test_a_visitor_gets_a_cookie_once_and_a_forged_one_is_401(one_client: 
     assert forged.status_code == 401
     assert forged.headers["www-authenticate"].startswith("Bearer")
     assert "Max-Age=0" in forged.headers["set-cookie"]
+
+
+async def test_who_has_both_cookies_of_a_secret_that_was_dropped_asks_again_once(one_client: Client) -> None:
+    """Who has voted has the reader's cookie too, and a page asks again once; one that still holds stays."""
+    kept = (await one_client.post("{ __typename }")).headers["set-cookie"].partition(";")[0]
+
+    async def deleted(cookie: str) -> set[str]:
+        answer = await one_client.visitor().http.post("/graphql", json={"query": "{ now }"}, headers={"cookie": cookie})
+        assert answer.status_code == 401
+        return {each.partition("=")[0] for each in answer.headers.get_list("set-cookie") if "Max-Age=0" in each}
+
+    assert await deleted("ringside_visitor=old; ringside_reader=old") == {"ringside_visitor", "ringside_reader"}
+    assert await deleted(f"ringside_visitor=old; {kept}") == {"ringside_visitor"}
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])

@@ -143,6 +143,13 @@ async def test_a_site_s_token_is_for_this_service_and_for_a_day(address: str) ->
         assert (await tokens.member(signed("shop", SHOP, aud=["x", PUBLIC], exp=late - 120)))[0].is_member
 
 
+async def test_a_site_s_token_for_a_whole_day_counts_at_once_though_its_clock_is_ahead(address: str) -> None:
+    """A site that signs for the 24 hours that it may would have its members refused for the first seconds."""
+    async with accepting(address) as tokens:
+        token = signed("shop", SHOP, exp=int(time.time() + LONGEST_OF_SITES) + 10)
+        assert (await tokens.member(token))[0].is_member
+
+
 async def test_a_site_s_token_gives_roles_only_if_its_key_says_so(address: str) -> None:
     """A shop's `roles` claim may mean anything."""
     async with accepting(address) as tokens:
