@@ -161,8 +161,12 @@ def _reason(error: Exception) -> str:
         if isinstance(forbidden, _ForbiddenSocket):
             return str(forbidden)
         forbidden = forbidden.__cause__ or forbidden.__context__
-    # As a text, an answer that is none has the whole address, which may be a secret.
-    said = error.message if isinstance(error, aiohttp.ClientResponseError) else error
+    # As texts, an answer that is none and a body that cannot be written have the whole address, which may be a secret.
+    said: object = error
+    if isinstance(error, aiohttp.ClientResponseError):
+        said = error.message
+    elif type(error) is aiohttp.ClientOSError:
+        said = error.__cause__ or error.errno
     return f"{type(error).__name__}: {said}"
 
 

@@ -756,6 +756,23 @@ async def test_the_reason_of_a_failure_does_not_name_the_address() -> None:
     assert "hush" not in str(outcome.error)
 
 
+async def test_the_reason_of_a_connection_that_ends_does_not_name_the_address_either() -> None:
+    """A receiver may close a connection that was left open, just as the next message is written to it."""
+
+    async def answer_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    listening = asyncio.start_server(answer_and_close, "127.0.0.1", 0)
+    async with await listening as server, open_sender(("127.0.0.1",)) as sender:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/services/hush?key=hush"
+        while not (outcome := await sender.send(url, {}, b"{}")).error:
+            pass
+    assert "ClientOSError" in outcome.error
+    assert "hush" not in outcome.error
+
+
 async def test_a_host_whose_name_cannot_exist_is_a_failure() -> None:
     """Such a webhook can no longer be added; deliveries to an older one are given up, like any other's."""
     async with open_sender(()) as sender:
