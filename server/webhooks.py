@@ -207,7 +207,7 @@ def _session(allowed: Sequence[str], *, secure: bool) -> aiohttp.ClientSession:
 # A process acquires the leases of webhooks, and sends what waits for these.
 #
 # Each message is sent at least once, in no particular order: the receiver can tell from its `sequence` which is later.
-# A failed one is tried again after a pause that doubles, with full jitter, for a day from its occurrence, and then
+# A failed one is tried again after a pause that doubles, with full jitter, for a day from its first failure, and then
 # given up. It holds up no other. A receiver that hangs or is slow delays its own messages only: each webhook may have
 # `Pace.at_once` requests under way.
 #
@@ -420,9 +420,8 @@ class Worker:
 
 
 def next_attempt(delivery: Delivery, now: datetime) -> datetime | None:
-    """When to try again after a failure; None after a day."""
-    began = delivery.since or (delivery.content.at if delivery.content else now)
-    if now - began >= PACE.give_up_after:
+    """When to try again after a failure; None after a day of them."""
+    if now - (delivery.since or now) >= PACE.give_up_after:
         return None
     longest = min(_LONGEST_PAUSE, PACE.first_pause * 2 ** min(delivery.attempts, 16))
     return now + timedelta(seconds=uneven(longest, 0.0))

@@ -226,11 +226,16 @@ async def mark_failed(
     None if there is none, so that it was given up, or if another process has moved it on.
     """
     failed = replace(
-        delivery, attempts=delivery.attempts + 1, last_status=status, last_error=error[:200], next_at=next_at
+        delivery,
+        attempts=delivery.attempts + 1,
+        last_status=status,
+        last_error=error[:200],
+        next_at=next_at,
+        since=delivery.since or now,
     )
     try:
         if next_at is not None:
-            names = ("attempts", "last_status", "last_error", "next_at")
+            names = ("attempts", "last_status", "last_error", "next_at", "since")
             await table.write(DELIVERY.update_with_indexes(failed, *names, when=present()))
             return failed
         dead = replace(failed, state=DeliveryState.DEAD, expires=now + DEAD_FOR)

@@ -35,7 +35,7 @@ from datastore.values.ids import Ids
 from datastore.values.seal import Seal
 from resolvers.requests.context import Role, Services, utc_now
 from resolvers.requests.policy import Policy
-from resolvers.values.node_ids import node_id
+from resolvers.values.node_ids import node_id, parse_node_key
 from server import webhooks
 from server.settings import Settings
 from server.webhooks import Pace, open_sender, sign
@@ -170,6 +170,18 @@ async def test_what_fails_is_sent_again(hooked: Client) -> None:
         assert len(receiver.received) > 45
         for comment in comments:
             assert len({message.id for message in receiver.accepted if message.data["object"] == comment}) == 5
+
+
+async def test_a_message_that_no_process_could_send_for_days_is_tried_again_too(one_hooked: Client) -> None:
+    """Its day begins with its first failure: the receiver may just be starting too."""
+    statuses = iter((503, 503))
+    async with receiving(lambda _: next(statuses, 204)) as receiver:
+        added = await add(one_hooked, receiver, "comment.posted")
+        webhook = parse_node_key("Webhook", added["webhook"]["id"])
+        occurrence = Occurrence(Ids().next(utc_now() - timedelta(days=3)), Kind.COMMENT_POSTED, None, "Comment:a#b")
+        await one_hooked.services.table.write(DELIVERY.put(new_delivery(webhook, occurrence)))
+        await until_delivered(one_hooked, added["webhook"]["id"])
+        assert [message.id for message in receiver.accepted] == [occurrence.ulid]
 
 
 async def test_a_message_that_fails_holds_up_no_other(one_hooked: Client, pace: Pace) -> None:

@@ -147,12 +147,13 @@ def delivery(*, since: datetime | None = None, attempts: int = 0) -> Delivery:
 
 
 def test_a_delivery_is_tried_again_for_a_day() -> None:
-    """With pauses of at most 2, 4, 8 … seconds and an hour; queued again, for another day."""
+    """With pauses of at most 2, 4, 8 … seconds and an hour, from its first failure or from when it was queued again."""
     for attempts, longest in ((0, 2), (1, 4), (5, 64), (30, 3600)):
         pauses = [next_attempt(delivery(attempts=attempts), NOW) for _ in range(50)]
         assert all(pause is not None and NOW <= pause <= NOW + timedelta(seconds=longest) for pause in pauses)
         assert len(set(pauses)) > 1
     day = timedelta(days=1)
-    assert next_attempt(delivery(), NOW + day) is None
+    assert next_attempt(delivery(), NOW + 2 * day) is not None
+    assert next_attempt(delivery(since=NOW, attempts=30), NOW + day) is None
     assert next_attempt(delivery(since=NOW + day), NOW + day + day / 2) is not None
     assert next_attempt(delivery(since=NOW + day), NOW + 2 * day) is None
