@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from datastore.changes.occurrences import (
     DELIVERY,
+    OCCURRENCE,
     WEBHOOK,
     WEBHOOKS,
     DeliveryState,
@@ -234,6 +235,21 @@ async def test_a_dead_letter_is_queued_again(one_hooked: Client, pace: Pace) -> 
         await until_delivered(one_hooked, webhook)
         assert await deliveries(one_hooked, webhook, state="DEAD") == []
         assert len(await deliveries(one_hooked, webhook)) == 2
+
+
+async def test_what_waits_for_its_next_attempt_is_delivered_at_once_if_it_is_asked_for(one_hooked: Client) -> None:
+    """It would wait for up to an hour, and might be given up then, though whoever asks knows that it would succeed."""
+    now, table = utc_now(), one_hooked.services.table
+    async with receiving() as receiver:
+        added = await add(one_hooked, receiver, "comment.posted")
+        webhook = parse_node_key("Webhook", added["webhook"]["id"])
+        occurrence = Occurrence(Ids().next(now), Kind.COMMENT_POSTED, None, "Comment:a#b", expires=now + timedelta(90))
+        failed = replace(new_delivery(webhook, occurrence), attempts=20, next_at=now + timedelta(minutes=50), since=now)
+        await table.write_many([OCCURRENCE.put(occurrence), DELIVERY.put(failed)])
+        asked = await admin(one_hooked).ask(REDELIVER, input={"webhook": added["webhook"]["id"], "since": iso(now)})
+        job = await ended(admin(one_hooked), asked["job"]["id"])
+        assert job["message"] == "1 occurrences will be delivered again."
+        await receiver.until(lambda: [message.id for message in receiver.accepted] == [occurrence.ulid])
 
 
 @pytest.mark.parametrize("keyed", [False, True])
