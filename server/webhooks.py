@@ -11,7 +11,7 @@ import hmac
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any
@@ -410,13 +410,24 @@ class Worker:
             await webhooks.mark_delivered(table, delivery, outcome.status or 0, now)
             counts.delivered += 1
             return
-        next_at = next_attempt(delivery, now)
-        await webhooks.mark_failed(table, delivery, outcome.status, outcome.error, next_at=next_at, now=now)
+        failed = replace(delivery, since=failing_since(delivery, now))
+        next_at = next_attempt(failed, now)
+        await webhooks.mark_failed(table, failed, outcome.status, outcome.error, next_at=next_at, now=now)
         if next_at is not None:
             counts.failed += 1
             return
         counts.dead += 1
         _log.warning("a delivery was given up", webhook=self.webhook.id, occurrence=delivery.ulid, reason=outcome.error)
+
+
+def failing_since(delivery: Delivery, now: datetime) -> datetime:
+    """From when the day counts after which a delivery that has failed now is given up.
+
+    That is its first failure. A time in which no process tried does not count: it moves with that.
+    """
+    if delivery.since is None or delivery.next_at is None:
+        return now
+    return min(now, delivery.since + max(timedelta(), now - delivery.next_at))
 
 
 def next_attempt(delivery: Delivery, now: datetime) -> datetime | None:

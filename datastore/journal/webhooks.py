@@ -226,12 +226,7 @@ async def mark_failed(
     None if there is none, so that it was given up, or if another process has moved it on.
     """
     failed = replace(
-        delivery,
-        attempts=delivery.attempts + 1,
-        last_status=status,
-        last_error=error[:200],
-        next_at=next_at,
-        since=delivery.since or now,
+        delivery, attempts=delivery.attempts + 1, last_status=status, last_error=error[:200], next_at=next_at
     )
     try:
         if next_at is not None:

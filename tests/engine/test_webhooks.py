@@ -173,14 +173,21 @@ async def test_what_fails_is_sent_again(hooked: Client) -> None:
             assert len({message.id for message in receiver.accepted if message.data["object"] == comment}) == 5
 
 
-async def test_a_message_that_no_process_could_send_for_days_is_tried_again_too(one_hooked: Client) -> None:
-    """Its day begins with its first failure: the receiver may just be starting too."""
+@pytest.mark.parametrize("attempts", [0, 3])
+async def test_a_message_that_no_process_could_send_for_days_is_tried_again_too(
+    one_hooked: Client, attempts: int
+) -> None:
+    """Whether it had failed before or not: the receiver may just be starting too."""
+    then = utc_now() - timedelta(days=3)
+    failed = {"attempts": attempts, "since": then, "next_at": then + timedelta(minutes=1)}
+    before: dict[str, Any] = failed if attempts else {}
     statuses = iter((503, 503))
     async with receiving(lambda _: next(statuses, 204)) as receiver:
         added = await add(one_hooked, receiver, "comment.posted")
         webhook = parse_node_key("Webhook", added["webhook"]["id"])
-        occurrence = Occurrence(Ids().next(utc_now() - timedelta(days=3)), Kind.COMMENT_POSTED, None, "Comment:a#b")
-        await one_hooked.services.table.write(DELIVERY.put(new_delivery(webhook, occurrence)))
+        occurrence = Occurrence(Ids().next(then), Kind.COMMENT_POSTED, None, "Comment:a#b")
+        waiting = replace(new_delivery(webhook, occurrence), **before)
+        await one_hooked.services.table.write(DELIVERY.put(waiting))
         await until_delivered(one_hooked, added["webhook"]["id"])
         assert [message.id for message in receiver.accepted] == [occurrence.ulid]
 
