@@ -185,7 +185,7 @@ class JournalMutation:
         "Removes a webhook and its waiting deliveries. For admins.",
         object_type(
             "WebhookRemoved",
-            "The webhook was removed. Nothing is sent to it any more.",
+            "The webhook was removed. From ten seconds after that nothing is sent to it any more.",
             deleted_id=(strawberry.ID, "The removed webhook's id."),
         ),
         terms=Terms(recent=True),

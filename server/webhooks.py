@@ -11,7 +11,7 @@ import hmac
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any
@@ -161,8 +161,12 @@ def _reason(error: Exception) -> str:
         if isinstance(forbidden, _ForbiddenSocket):
             return str(forbidden)
         forbidden = forbidden.__cause__ or forbidden.__context__
-    # As a text, an answer that is none has the whole address, which may be a secret.
-    said = error.message if isinstance(error, aiohttp.ClientResponseError) else error
+    # As texts, an answer that is none and a body that cannot be written have the whole address, which may be a secret.
+    said: object = error
+    if isinstance(error, aiohttp.ClientResponseError):
+        said = error.message
+    elif type(error) is aiohttp.ClientOSError:
+        said = error.__cause__ or error.errno
     return f"{type(error).__name__}: {said}"
 
 
@@ -203,7 +207,7 @@ def _session(allowed: Sequence[str], *, secure: bool) -> aiohttp.ClientSession:
 # A process acquires the leases of webhooks, and sends what waits for these.
 #
 # Each message is sent at least once, in no particular order: the receiver can tell from its `sequence` which is later.
-# A failed one is tried again after a pause that doubles, with full jitter, for a day from its occurrence, and then
+# A failed one is tried again after a pause that doubles, with full jitter, for a day from its first failure, and then
 # given up. It holds up no other. A receiver that hangs or is slow delays its own messages only: each webhook may have
 # `Pace.at_once` requests under way.
 #
@@ -406,8 +410,9 @@ class Worker:
             await webhooks.mark_delivered(table, delivery, outcome.status or 0, now)
             counts.delivered += 1
             return
-        next_at = next_attempt(delivery, now)
-        await webhooks.mark_failed(table, delivery, outcome.status, outcome.error, next_at=next_at, now=now)
+        failed = replace(delivery, since=failing_since(delivery, now))
+        next_at = next_attempt(failed, now)
+        await webhooks.mark_failed(table, failed, outcome.status, outcome.error, next_at=next_at, now=now)
         if next_at is not None:
             counts.failed += 1
             return
@@ -415,10 +420,19 @@ class Worker:
         _log.warning("a delivery was given up", webhook=self.webhook.id, occurrence=delivery.ulid, reason=outcome.error)
 
 
+def failing_since(delivery: Delivery, now: datetime) -> datetime:
+    """From when the day counts after which a delivery that has failed now is given up.
+
+    That is its first failure. A time in which no process tried does not count: it moves with that.
+    """
+    if delivery.since is None or delivery.next_at is None:
+        return now
+    return min(now, delivery.since + max(timedelta(), now - delivery.next_at))
+
+
 def next_attempt(delivery: Delivery, now: datetime) -> datetime | None:
-    """When to try again after a failure; None after a day."""
-    began = delivery.since or (delivery.content.at if delivery.content else now)
-    if now - began >= PACE.give_up_after:
+    """When to try again after a failure; None after a day of them."""
+    if now - (delivery.since or now) >= PACE.give_up_after:
         return None
     longest = min(_LONGEST_PAUSE, PACE.first_pause * 2 ** min(delivery.attempts, 16))
     return now + timedelta(seconds=uneven(longest, 0.0))

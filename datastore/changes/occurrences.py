@@ -288,7 +288,7 @@ class Delivery:
     last_error: str | None = None
     next_at: datetime | None = None
     since: datetime | None = None
-    """When it was queued again. The day after which it is given up counts from then."""
+    """From when the day counts after which it is given up: its first failure, or when it was queued again."""
     expires: datetime | None = None
 
     @property

@@ -13,7 +13,7 @@
 | what waits for a webhook          | DELIVERIES#<id>#WAITING#<shard>, oldest first, consistent         | 8           |
 | it was delivered, or given up     | BatchWrite or a transaction: Put in the new state, Delete         | 1           |
 | it failed                         | UpdateItem                                                        | 1           |
-| it is queued again                | a transaction: Put if absent, Delete in the other two states      | 1           |
+| it is queued again                | a transaction: Put if absent or failed, Delete in other states    | 1           |
 | a webhook's deliveries            | DELIVERIES#<id>#<state>#<shard>, merged                           | 8 to 24     |
 
 | module   | contents                                                     |

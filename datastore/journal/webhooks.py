@@ -230,7 +230,7 @@ async def mark_failed(
     )
     try:
         if next_at is not None:
-            names = ("attempts", "last_status", "last_error", "next_at")
+            names = ("attempts", "last_status", "last_error", "next_at", "since")
             await table.write(DELIVERY.update_with_indexes(failed, *names, when=present()))
             return failed
         dead = replace(failed, state=DeliveryState.DEAD, expires=now + DEAD_FOR)
@@ -259,14 +259,17 @@ async def deliveries_between(table: Table, webhook: str, since: datetime, until:
 
 
 async def requeue(table: Table, wanted: Delivery, now: datetime) -> bool:
-    """Let an occurrence wait for a webhook again, whatever its delivery came to; False if it already waits."""
+    """Let an occurrence wait for a webhook again, whatever its delivery came to; False if it already waits.
+
+    One that has failed waits up to an hour for its next attempt, and may soon be given up: that begins anew, at once.
+    """
     content = None if wanted.content is None else replace(wanted.content, expires=None)
     delivery = Delivery(wanted.webhook, DeliveryState.WAITING, wanted.ulid, wanted.kind, content=content, since=now)
     others = [replace(delivery, state=state) for state in (DeliveryState.DELIVERED, DeliveryState.DEAD)]
     deletes = [DELIVERY.delete(DELIVERY.item_key(other)) for other in others]
     try:
         # All or none: a repeat that finds it waiting would leave the others.
-        await table.transact(DELIVERY.put(delivery, when=absent()), *deletes)
+        await table.transact(DELIVERY.put(delivery, when=absent() | present("next_at")), *deletes)
     except ConditionFailed:
         return False
     return True

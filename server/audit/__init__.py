@@ -49,8 +49,8 @@ async def _confirmed(services: Services, part: str) -> list[str]:
 
 
 async def find_suspects(services: Services, part: str) -> list[str]:
-    """What one pass over a part finds: its breaches, and false suspicions if others write meanwhile."""
-    return [suspect async for suspect in PARTS[part](services)]
+    """What one pass over a part finds: its breaches, each once, and false suspicions if others write meanwhile."""
+    return list(dict.fromkeys([suspect async for suspect in PARTS[part](services)]))
 
 
 async def _find_again(services: Services, part: str) -> list[str]:

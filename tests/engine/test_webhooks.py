@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from datastore.changes.occurrences import (
     DELIVERY,
+    OCCURRENCE,
     WEBHOOK,
     WEBHOOKS,
     DeliveryState,
@@ -35,7 +36,7 @@ from datastore.values.ids import Ids
 from datastore.values.seal import Seal
 from resolvers.requests.context import Role, Services, utc_now
 from resolvers.requests.policy import Policy
-from resolvers.values.node_ids import node_id
+from resolvers.values.node_ids import node_id, parse_node_key
 from server import webhooks
 from server.settings import Settings
 from server.webhooks import Pace, open_sender, sign
@@ -172,6 +173,25 @@ async def test_what_fails_is_sent_again(hooked: Client) -> None:
             assert len({message.id for message in receiver.accepted if message.data["object"] == comment}) == 5
 
 
+@pytest.mark.parametrize("attempts", [0, 3])
+async def test_a_message_that_no_process_could_send_for_days_is_tried_again_too(
+    one_hooked: Client, attempts: int
+) -> None:
+    """Whether it had failed before or not: the receiver may just be starting too."""
+    then = utc_now() - timedelta(days=3)
+    failed = {"attempts": attempts, "since": then, "next_at": then + timedelta(minutes=1)}
+    before: dict[str, Any] = failed if attempts else {}
+    statuses = iter((503, 503))
+    async with receiving(lambda _: next(statuses, 204)) as receiver:
+        added = await add(one_hooked, receiver, "comment.posted")
+        webhook = parse_node_key("Webhook", added["webhook"]["id"])
+        occurrence = Occurrence(Ids().next(then), Kind.COMMENT_POSTED, None, "Comment:a#b")
+        waiting = replace(new_delivery(webhook, occurrence), **before)
+        await one_hooked.services.table.write(DELIVERY.put(waiting))
+        await until_delivered(one_hooked, added["webhook"]["id"])
+        assert [message.id for message in receiver.accepted] == [occurrence.ulid]
+
+
 async def test_a_message_that_fails_holds_up_no_other(one_hooked: Client, pace: Pace) -> None:
     """Neither one about the same object, nor if more of them wait than a process has in memory."""
     pace.window = 2
@@ -222,6 +242,21 @@ async def test_a_dead_letter_is_queued_again(one_hooked: Client, pace: Pace) -> 
         await until_delivered(one_hooked, webhook)
         assert await deliveries(one_hooked, webhook, state="DEAD") == []
         assert len(await deliveries(one_hooked, webhook)) == 2
+
+
+async def test_what_waits_for_its_next_attempt_is_delivered_at_once_if_it_is_asked_for(one_hooked: Client) -> None:
+    """It would wait for up to an hour, and might be given up then, though whoever asks knows that it would succeed."""
+    now, table = utc_now(), one_hooked.services.table
+    async with receiving() as receiver:
+        added = await add(one_hooked, receiver, "comment.posted")
+        webhook = parse_node_key("Webhook", added["webhook"]["id"])
+        occurrence = Occurrence(Ids().next(now), Kind.COMMENT_POSTED, None, "Comment:a#b", expires=now + timedelta(90))
+        failed = replace(new_delivery(webhook, occurrence), attempts=20, next_at=now + timedelta(minutes=50), since=now)
+        await table.write_many([OCCURRENCE.put(occurrence), DELIVERY.put(failed)])
+        asked = await admin(one_hooked).ask(REDELIVER, input={"webhook": added["webhook"]["id"], "since": iso(now)})
+        job = await ended(admin(one_hooked), asked["job"]["id"])
+        assert job["message"] == "1 occurrences will be delivered again."
+        await receiver.until(lambda: [message.id for message in receiver.accepted] == [occurrence.ulid])
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -754,6 +789,23 @@ async def test_the_reason_of_a_failure_does_not_name_the_address() -> None:
         outcome = await sender.send(f"http://127.0.0.1:{port}/services/hush?key=hush", {}, b"{}")
     assert "Bad status line" in str(outcome.error)
     assert "hush" not in str(outcome.error)
+
+
+async def test_the_reason_of_a_connection_that_ends_does_not_name_the_address_either() -> None:
+    """A receiver may close a connection that was left open, just as the next message is written to it."""
+
+    async def answer_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    listening = asyncio.start_server(answer_and_close, "127.0.0.1", 0)
+    async with await listening as server, open_sender(("127.0.0.1",)) as sender:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/services/hush?key=hush"
+        while not (outcome := await sender.send(url, {}, b"{}")).error:
+            pass
+    assert "ClientOSError" in outcome.error
+    assert "hush" not in outcome.error
 
 
 async def test_a_host_whose_name_cannot_exist_is_a_failure() -> None:

@@ -1,5 +1,6 @@
 """Webhooks in memory: signatures, addresses that nothing is sent to, and pauses."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 
@@ -11,7 +12,7 @@ from datastore.changes.occurrences import Delivery, DeliveryState, Occurrence
 from datastore.refusals import InvalidInput
 from datastore.values.ids import first_id
 from resolvers.journal.webhooks import ForbiddenAddress, check_address, parse_destination
-from server.webhooks import next_attempt, sign
+from server.webhooks import failing_since, next_attempt, sign
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 PUBLISHED_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # of the specification's example
@@ -147,12 +148,27 @@ def delivery(*, since: datetime | None = None, attempts: int = 0) -> Delivery:
 
 
 def test_a_delivery_is_tried_again_for_a_day() -> None:
-    """With pauses of at most 2, 4, 8 … seconds and an hour; queued again, for another day."""
+    """With pauses of at most 2, 4, 8 … seconds and an hour, from its first failure or from when it was queued again."""
     for attempts, longest in ((0, 2), (1, 4), (5, 64), (30, 3600)):
         pauses = [next_attempt(delivery(attempts=attempts), NOW) for _ in range(50)]
         assert all(pause is not None and NOW <= pause <= NOW + timedelta(seconds=longest) for pause in pauses)
         assert len(set(pauses)) > 1
     day = timedelta(days=1)
-    assert next_attempt(delivery(), NOW + day) is None
+    assert next_attempt(delivery(), NOW + 2 * day) is not None
+    assert next_attempt(delivery(since=NOW, attempts=30), NOW + day) is None
     assert next_attempt(delivery(since=NOW + day), NOW + day + day / 2) is not None
     assert next_attempt(delivery(since=NOW + day), NOW + 2 * day) is None
+
+
+def test_a_time_in_which_nobody_tried_does_not_count_towards_the_day() -> None:
+    """Nor does a clock that was ahead or behind at an earlier failure make a delivery wait longer, or end it."""
+    minute, day = timedelta(minutes=1), timedelta(days=1)
+    assert failing_since(delivery(), NOW) == NOW
+    for since, next_at, expected in (
+        (NOW - 5 * minute, NOW, NOW - 5 * minute),
+        (NOW - 3 * day, NOW - 3 * day + minute, NOW - minute),
+        (NOW + day, NOW + day + minute, NOW),
+        (NOW - 999 * day, NOW - 999 * day + minute, NOW - minute),
+    ):
+        failed = replace(delivery(since=since, attempts=3), next_at=next_at)
+        assert failing_since(failed, NOW) == expected
