@@ -102,7 +102,7 @@ def search_put(after: SuspectSearch, before: SuspectSearch | None) -> Write:
 async def show_search(table: Table, board: str, job: str, now: datetime, votes: int, voters: int) -> None:
     """Show what a job has found, unless a later one has begun."""
     values = {"shown": job, "computed_at": now, "votes": votes, "voters": voters}
-    await table.try_write(SEARCH.update(SEARCH.at(board=board), values=values, when=where(job=job)))
+    await table.try_write(SEARCH.update(SEARCH.at(board=board), values=values, add={"version": 1}, when=where(job=job)))
 
 
 async def delete_others(table: Table, board: str, job: str, found: Collection[str]) -> None:

@@ -127,13 +127,22 @@ async def import_records(
         records = iter(list(records))
         if done.problems:
             return done
-    for some in _limited_batches(records, store.at_once, lambda pair: len(pair[0].raw)):
+    batches = _limited_batches(records, store.at_once, lambda pair: len(pair[0].raw))
+    while some := await _next(batches, store):
         goes_on = await _add(some, store, done, on_problem)
         advance(passed + done.read)
         if not goes_on:
             break
     await store.finish()
     return done
+
+
+async def _next(batches: Iterator[T], store: Store[Any]) -> T | None:
+    """In a thread, if a process that answers requests may import this: to parse a picture takes tens of milliseconds.
+
+    Other sources may be databases, which their own thread alone may read.
+    """
+    return await asyncio.to_thread(next, batches, None) if isinstance(store, PreviewedStore) else next(batches, None)
 
 
 class Preview(NamedTuple):

@@ -33,6 +33,8 @@ from resolvers.voting.kept_votes import Honest, KeptVotes, chance
 
 FALSE = 0.05
 MOST_RATIO = 400.0
+_LARGEST = 1e300
+"""Whoever votes for a contender on hundreds of its pairs and skips all others has larger ratios than a float can be."""
 _LOYAL = 0.95
 _LEAST_LOYAL = 0.75
 _LEAST_SEEN = 2
@@ -113,17 +115,15 @@ _GROUP_TASTES, _TASTES = _tastes(_GROUP_TASTE), _tastes(_TASTE)
 
 def ratio(judged: Sequence[Judged], share: float, tastes: Sequence[tuple[float, float]] = _GROUP_TASTES) -> float:
     """How many times more probable verdicts on one contender's pairs are by a pusher than by an honest voter."""
-    went = sum(way for *_, way in judged)
     odds = [(exp(-lead), min(1.0, share * decided), way) for lead, decided, way in judged]
-    by_honest = 0.0
+    by_honest = 0.0  # for each time by a pusher
     for against, weight in tastes:
         product = weight
         for own, decides, way in odds:
             goes = decides / (1 + own * against)
-            product *= goes if way else 1 - goes
+            product *= goes / _LOYAL if way else (1 - goes) / (1 - _LOYAL)
         by_honest += product
-    by_pusher: float = _LOYAL**went * (1 - _LOYAL) ** (len(judged) - went)
-    return by_pusher / by_honest
+    return 1 / max(by_honest, 1 / _LARGEST)
 
 
 def _loyal(judged: Iterable[Judged]) -> bool:
@@ -209,7 +209,7 @@ class _Stand(NamedTuple):
     def ratio(self) -> float:
         if not _loyal(chain.from_iterable(self.judged)):
             return 0.0
-        return prod(ratio(each, self.share, _TASTES) for each in self.judged)
+        return min(_LARGEST, prod(ratio(each, self.share, _TASTES) for each in self.judged))
 
     def simulated(self, random: Random) -> _Stand:
         """An honest voter's verdicts on the same pairs."""

@@ -123,8 +123,9 @@ def board_cache(ctx: Context) -> BoardCache:
 
 
 async def results(ctx: Context, board: Board) -> Results:
-    """The results of a board, as far as the viewer may see them."""
-    return Results(ctx, board, await _are_hidden(ctx, board))
+    """The results of a board, as far as the viewer may see them; of a board that they see, as that says."""
+    hidden = board.results_hidden if isinstance(board, ShownBoard) else await _are_hidden(ctx, board)
+    return Results(ctx, board, hidden)
 
 
 async def results_of(ctx: Context, slug: str) -> Results:
@@ -330,7 +331,8 @@ async def changed_contender(ctx: Context, change: ShownRankChange, /) -> ShownCo
 
 
 async def show_board(ctx: Context, board: Board) -> ShownBoard:
-    return (await results(ctx, board)).board
+    """Its results are hidden as they are now: a receipt has the board's settings of up to a week ago."""
+    return Results(ctx, board, (await results_of(ctx, board.slug)).hidden).board
 
 
 async def show_contender(ctx: Context, contender: Contender) -> ShownContender:

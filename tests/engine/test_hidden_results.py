@@ -259,6 +259,21 @@ async def test_a_repeated_vote_that_was_voided_shows_nothing(client: Client) -> 
     assert again == {**counted, "matchup": None}
 
 
+async def test_who_was_an_editor_sees_no_hidden_results_in_an_answer_told_again(client: Client) -> None:
+    """Its receipt is of a time when results were shown; whether they are hidden is asked of the board as it is now."""
+    await create(client, "cup")
+    await vote(client.member("ada"), "LEFT", "cup")
+    await settle_votes(client, "cup")
+    update, given = mutation("updateBoard", "BoardUpdated", f"board {{ {BOARD} }}"), {"slug": "cup", "title": "Cup"}
+    told = await editor(client).ask(update, input={**given, "idempotencyKey": "once"})
+    assert told["board"]["votes"] == 1
+    await editor(client).ask(UPDATE, input={"slug": "cup", "resultsVisible": "AFTER_CLOSE"})
+    assert await editor(client).ask(update, input={**given, "idempotencyKey": "once"}) == told
+    told_again = (await client.member("editor").ask(update, input={**given, "idempotencyKey": "once"}))["board"]
+    assert numbers_in(told_again) == {None}
+    assert told_again["resultsHidden"] is told_again["leaderboard"]["resultsHidden"] is True
+
+
 async def test_results_are_sent_to_who_goes_on_as_a_member(client: Client) -> None:
     """Who voted as a visitor and signs in sees them at once, and not only after somebody else's vote."""
     await create(client, "cup")

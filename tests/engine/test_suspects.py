@@ -1,11 +1,15 @@
 """Looking for suspects over the API: a job, what it shows, and voiding whom it found."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
 
-from datastore.dynamo import Table
+import pytest
+
+from datastore.dynamo import ConditionFailed, Table
+from datastore.voting.suspects import SuspectSearch, read_search, search_put, show_search
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id, parse_node_id
 from resolvers.voting.suspect_search import by_voter
@@ -137,6 +141,17 @@ async def test_two_searches_at_once_are_one(default_engine: RunningEngine, one_t
         jobs = [each["job"]["id"] for each in await asyncio.gather(*asking)]
         assert len(set(jobs)) == 1
         assert (await ended(editor(first), jobs[0]))["state"] == "DONE"
+
+
+async def test_what_a_search_has_found_is_shown_although_the_next_one_begins_as_it_ends(one_table: Table) -> None:
+    """It ends between the two reads of whoever begins the next one, who then reads again."""
+    first = SuspectSearch("main", "first", 1)
+    await one_table.transact(search_put(first, None))
+    await show_search(one_table, "main", "first", utc_now(), votes=30, voters=1)
+    with pytest.raises(ConditionFailed):
+        await one_table.transact(search_put(replace(first, job="next", version=2), first))
+    assert (found := await read_search(one_table, "main"))
+    assert (found.shown, found.votes) == ("first", 30)
 
 
 async def test_an_erased_voter_is_a_suspect_no_more(client: Client) -> None:

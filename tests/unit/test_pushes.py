@@ -63,6 +63,21 @@ def test_one_voter_is_no_group() -> None:
     assert not find_pushes(kept, CONTENDERS).pushed
 
 
+def test_who_votes_for_one_of_very_many_and_skips_the_others_ends_no_search() -> None:
+    """However improbable that is: a bot has seen all pairs of a board of 360 within half an hour."""
+    detector, others = Detector({}, 360), [(low, low + 1) for low in range(1, 40)]
+    for voter in range(10):
+        votes = [SeenVote(*pair, low_is_left=True, won=float(sum(pair, voter) % 4 < 2), at=0.0) for pair in others]
+        detector.see(f"fan {voter}", votes)
+    for bot in range(3):
+        skipped = [SeenVote(*pair, low_is_left=True, won=SKIP, at=0.0) for pair in others]
+        loyal = [SeenVote(0, other, low_is_left=bool(other % 2), won=1.0, at=0.0) for other in range(1, 360)]
+        detector.see(f"bot {bot}", skipped + loyal)
+    detector.look()
+    assert {f"bot {bot}" for bot in range(3)} <= {each.voter for each in detector.suspects()}
+    assert detector.pushed_scores() == {0: 3 * 359, **dict.fromkeys(range(1, 360), -3)}
+
+
 def test_tastes_that_go_both_ways_are_no_push() -> None:
     """As many are for it as against it."""
     random, kept = Random(5), KeptVotes()
