@@ -349,7 +349,8 @@ class Migration:
         except ValueError:
             raise InvalidInput("its date is not yyyy-mm-dd") from None
         mapped = self._lists.get(str(item.get("ListId", "")))
-        word = mapped.by_term.get(str(term).strip()) if mapped is not None else None
+        spaced = " ".join(str(term).split())  # as the term of a word has its spaces
+        word = mapped.by_term.get(spaced) if mapped is not None else None
         if word is None:
             raise InvalidInput("the words file has no such list, or no such word in it")
         if day > self._services.clock().astimezone(UTC).date():

@@ -217,6 +217,22 @@ async def test_no_text_of_a_words_row_is_lost(one_table: Table, legacy: LegacySo
     assert "是的" not in {word.term async for word in one_table.scan(WORD)}
 
 
+async def test_a_phrase_is_found_by_its_day_whatever_its_spaces_are(
+    one_table: Table, legacy: LegacySource, tmp_path: Path
+) -> None:
+    """A word has single spaces here; the old file and table may both write those of Chinese characters."""
+    phrase, day = "你　好  吗", date(2020, 1, 2)
+    with legacy.words.open("a", encoding="utf-8") as file:
+        file.write(f"L0,Old list 0,1,{phrase},,,How are you?\n")
+    item = {"ListId": {"S": "L0"}, "Date": {"S": str(day)}, "Word": {"S": phrase}}
+    await legacy.past_words.client.put_item(TableName=legacy.past_words.name, Item=item)
+    summary = await migrate(one_table, legacy, tmp_path / "report.csv")
+    daily = await read_daily_word(one_table, list_id("L0"), day)
+    assert daily is not None
+    assert daily.word.term == "你 好 吗"
+    assert summary.verified["past word"] == SAMPLE.lists * SAMPLE.days + 1
+
+
 async def test_a_quotation_mark_that_is_never_closed_swallows_no_words(
     one_table: Table, legacy: LegacySource, tmp_path: Path
 ) -> None:
