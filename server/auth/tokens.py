@@ -11,8 +11,9 @@ The `iss` of a token says whose it is. It counts only if that issuer's own key s
 | claim            | rule                                                                                       |
 |------------------|--------------------------------------------------------------------------------------------|
 | `sub`            | required; what the issuer calls the member, 1 to 255 characters                            |
-| `exp`            | required, in the future, before the year 10000; of a site's token at most a day ahead      |
-| `nbf`            | not more than half a minute ahead, because clocks differ                                   |
+| `exp`            | required, in the future, before the year 10000; of a site's token at most a day and half   |
+|                  | a minute ahead, because clocks differ                                                      |
+| `nbf`            | not more than half a minute ahead, for the same reason                                     |
 | `aud`            | of a site's token RINGSIDE_PUBLIC_URL; otherwise checked if RINGSIDE_JWT_AUDIENCE or       |
 |                  | RINGSIDE_JWT_CLIENT_IDS is set                                                             |
 | `name`, `email`  | text, ignored if it lies elsewhere; an address with `email_verified: false` is ignored,    |
@@ -210,7 +211,7 @@ class Tokens:
             return cached.viewer, cached.expires_at
         verified = await self._verified(token)
         viewer, expires_at = self._member(verified), parse_expiry(verified.claims, now)
-        if verified.source is Source.SITE and expires_at > now + LONGEST_OF_SITES:
+        if verified.source is Source.SITE and expires_at > now + LONGEST_OF_SITES + CLOCK_SKEW_SECONDS:
             raise Unauthenticated("The token's exp is more than 24 hours ahead: sites sign members in for a day.")
         self._cached[digest] = _Cached(viewer, expires_at, now, min(expires_at, now + CACHED_SECONDS))
         return viewer, expires_at

@@ -143,6 +143,13 @@ async def test_a_site_s_token_is_for_this_service_and_for_a_day(address: str) ->
         assert (await tokens.member(signed("shop", SHOP, aud=["x", PUBLIC], exp=late - 120)))[0].is_member
 
 
+async def test_a_site_whose_clock_is_ahead_signs_tokens_for_a_whole_day(address: str) -> None:
+    """By up to half a minute: otherwise those who have just logged in there would be refused for as long."""
+    async with accepting(address) as tokens:
+        ahead = time.time() + LONGEST_OF_SITES + 25
+        assert (await tokens.member(signed("shop", SHOP, exp=ahead)))[0].is_member
+
+
 async def test_a_site_s_token_gives_roles_only_if_its_key_says_so(address: str) -> None:
     """A shop's `roles` claim may mean anything."""
     async with accepting(address) as tokens:
