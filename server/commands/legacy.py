@@ -268,6 +268,8 @@ class Migration:
         if existing is not None:
             if existing.deleted_at is not None:
                 raise Conflict("the list was deleted here")
+            if not existing.public:
+                raise Conflict("the list is private, and is sent to its owner alone: publish it first")
             self.summary.existing["list"] += 1
             return existing
         await self._take_name(new)

@@ -40,6 +40,7 @@ from tests.engines import RunningEngine
 from tests.erasing import ERASE, admin
 from tests.jobs import ended
 from tests.legacy_sample import Sample
+from tests.sign_in import with_session
 
 SAMPLE = Sample(lists=3, words=30, days=20, subscriptions=60)
 
@@ -184,6 +185,20 @@ async def test_an_old_list_can_continue_in_an_existing_one(
     assert daily.word.ordinal == 1
     assert await read_subscriber_count(one_table, existing.list) > 0
     assert await breaches_in(services) == []
+
+
+async def test_no_old_list_continues_in_a_private_one(one_table: Table, legacy: LegacySource, tmp_path: Path) -> None:
+    """Its subscribers would never get a word of it: it is sent to its owner alone."""
+    services, now = services_for(one_table), utc_now()
+    own = WordList(services.ids.next(now), "My list", public=False, created_at=now, owner=with_session("ada"))
+    await lists.create_list(one_table, own, UnitOfWork.unkeyed(now))
+    summary = await migrate(one_table, legacy, tmp_path / "report.csv", lists={"L0": own.list})
+    with (tmp_path / "report.csv").open(encoding="utf-8") as file:
+        reasons = {row["reason"] for row in csv.DictReader(file) if (row["kind"], row["list"]) == ("word", "L0")}
+    assert any("the list is private" in reason for reason in reasons), reasons
+    assert (summary.written["list"], summary.verified["word"]) == (2, 2 * SAMPLE.words)
+    assert await read_subscriber_count(one_table, own.list) == 0
+    assert [daily async for daily in one_table.scan(DAILY, consistent=True) if daily.list == own.list] == []
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
