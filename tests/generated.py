@@ -133,10 +133,16 @@ def _table_cell(text: str) -> str:
 
 def _commands() -> Iterator[tuple[str, Any]]:
     for name, command in zip(COMMANDS, map(load_command, COMMANDS), strict=True):
-        inner = getattr(command, "commands", {})
-        yield from ((f"{name} {each}", below) for each, below in inner.items())
-        if not inner or command.invoke_without_command:
-            yield name, command
+        yield from _commands_of(name, command)
+
+
+def _commands_of(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """A command, or those of a group and of the groups in it."""
+    inner = getattr(command, "commands", {})
+    for each, below in inner.items():
+        yield from _commands_of(f"{name} {each}", below)
+    if not inner or command.invoke_without_command:
+        yield name, command
 
 
 def entities() -> list[Entity[Any]]:

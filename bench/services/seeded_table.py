@@ -27,8 +27,8 @@ async def seed(url: str) -> str:
         await create(table)
         await ensure_layout(table)
         services = Services(table, Seal([SECRET]))
-        for part in (people, comments, pickem):
-            await part.seed(services)
+        for seed_part in (people.seed, comments.seed, pickem.seed, pickem.seed_points):
+            await seed_part(services)
         await table.write_many(board(MAIN, "Who is best?"))
         await services.close()
     return node_id("Event", pickem.demo_id(pickem.SCORED_EVENT))

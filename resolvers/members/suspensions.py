@@ -27,8 +27,8 @@ from resolvers.values.texts import parse_line
 # ── suspensions ──
 
 LONGEST_REASON = 500
-LONGEST = timedelta(days=3650)
-"""Of a suspension with an end; and how long one without an end outlasts the member's erasure."""
+LONGEST = timedelta(days=3653)
+"""Of a suspension with an end, ten years with their leap days; and how long one without an end outlasts an erasure."""
 
 
 async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | None = None, reason: str) -> Profile:

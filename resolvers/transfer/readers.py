@@ -141,14 +141,16 @@ class Row:
 
 def json_lines(source: BinaryIO, longest: int = LONGEST_LINE, number: int = 0) -> Iterator[Row]:
     """A JSON object on each line, one line at a time, after so many lines. Blank lines are left out."""
-    while line := source.readline(longest + 1):
+    at_once = longest + 2  # with its line end
+    while line := source.readline(at_once):
         number += 1
         text = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip()
         if text:
-            too_long = f"It is longer than {longest:,} bytes." if len(line) > longest else None
-            yield Row(number, {}, problem=too_long) if too_long else _json_row(number, text)
-        while len(line) > longest and not line.endswith(b"\n"):  # the rest of the same line
-            line = source.readline(longest + 1)
+            is_whole = len(line.removesuffix(b"\n").removesuffix(b"\r")) <= longest
+            problem = f"It is longer than {longest:,} bytes."
+            yield _json_row(number, text) if is_whole else Row(number, {}, problem=problem)
+        while len(line) == at_once and not line.endswith(b"\n"):  # the rest of the same line
+            line = source.readline(at_once)
 
 
 def _json_row(number: int, text: bytes) -> Row:

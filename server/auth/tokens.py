@@ -11,9 +11,9 @@ The `iss` of a token says whose it is. It counts only if that issuer's own key s
 | claim            | rule                                                                                       |
 |------------------|--------------------------------------------------------------------------------------------|
 | `sub`            | required; what the issuer calls the member, 1 to 255 characters                            |
-| `exp`            | required, in the future, before the year 10000; of a site's token at most a day ahead, and |
-|                  | half a minute, because clocks differ                                                       |
-| `nbf`            | not more than half a minute ahead, because clocks differ                                   |
+| `exp`            | required, in the future, before the year 10000; of a site's token at most a day and half   |
+|                  | a minute ahead, because clocks differ                                                      |
+| `nbf`            | not more than half a minute ahead, for the same reason                                     |
 | `aud`            | of a site's token RINGSIDE_PUBLIC_URL; otherwise checked if RINGSIDE_JWT_AUDIENCE or       |
 |                  | RINGSIDE_JWT_CLIENT_IDS is set                                                             |
 | `name`, `email`  | text, ignored if it lies elsewhere; an address with `email_verified: false` is ignored,    |

@@ -268,6 +268,8 @@ class Migration:
         if existing is not None:
             if existing.deleted_at is not None:
                 raise Conflict("the list was deleted here")
+            if not existing.public:
+                raise Conflict("the list is private, and is sent to its owner alone: publish it first")
             self.summary.existing["list"] += 1
             return existing
         await self._take_name(new)
@@ -349,7 +351,8 @@ class Migration:
         except ValueError:
             raise InvalidInput("its date is not yyyy-mm-dd") from None
         mapped = self._lists.get(str(item.get("ListId", "")))
-        word = mapped.by_term.get(str(term).strip()) if mapped is not None else None
+        spaced = " ".join(str(term).split())  # as the term of a word has its spaces
+        word = mapped.by_term.get(spaced) if mapped is not None else None
         if word is None:
             raise InvalidInput("the words file has no such list, or no such word in it")
         if day > self._services.clock().astimezone(UTC).date():

@@ -50,9 +50,10 @@ def role(
 
 
 async def _set_roles(services: Services, member: str, roles: list[Role]) -> tuple[str, ...]:
+    stored = tuple(role.value for role in Role if role in roles and role is not Role.MEMBER)
     if is_email_address(member):
         if await services.get(Members).known(of_address(member)) is None:
-            if not roles:
+            if not stored:
                 raise Failed(f"Nobody signs in by {member}, so there is no role to take away.")
             out.print(f"Nobody has signed in by {member} yet: a new member has this from their first sign-in on.")
         user = await services.get(Members).introduce(of_address(member))
@@ -61,7 +62,7 @@ async def _set_roles(services: Services, member: str, roles: list[Role]) -> tupl
         profile = await services.profiles.load(user)
         if profile is not None and profile.is_guest:
             raise Failed(f"{member} is a guest, who has no roles: they have to sign in with an address first.")
-    given = MemberRoles(user, tuple(role.value for role in Role if role in roles and role is not Role.MEMBER))
+    given = MemberRoles(user, stored)
     await suspension_store.set_roles(services.table, services.unit(), given, given)
     return given.roles
 

@@ -100,10 +100,7 @@ async def _serve(
             server = _server(served, table) if alone else None
         _let_connections_wait(listening)
         _tell_systemd()
-        try:
-            out.print(f"Ringside answers on [link]{address}/graphql[/link] (open it for the explorer)", markup=True)
-        except OSError:  # its disk is full: requests are answered all the same
-            discard_standard_output()
+        tell_address(address)
         if server is not None:
             with _scheduled_backups(settings):
                 await server.serve(sockets=listeners(listening))
@@ -250,6 +247,13 @@ def _let_connections_wait(listening: socket.socket) -> None:
     except OSError as error:  # another process was bound to the port too, and began to listen first
         host, port, *_ = listening.getsockname()
         raise _unusable(host, port, error) from None
+
+
+def tell_address(address: str) -> None:
+    try:
+        out.print(f"Ringside answers on {address}/graphql (open it for the explorer)")
+    except OSError:  # its disk is full: requests are answered all the same
+        discard_standard_output()
 
 
 def _tell_systemd() -> None:

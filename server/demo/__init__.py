@@ -13,6 +13,7 @@ PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {
     "people": people.seed,
     "voting": voting.seed,
     "pickem": pickem.seed,
+    "points": pickem.seed_points,
     "leagues": pickem.seed_leagues,
     "comments": comments.seed,
     "vocabulary": vocabulary.seed,

@@ -40,6 +40,7 @@ from tests.engines import RunningEngine
 from tests.erasing import ERASE, admin
 from tests.jobs import ended
 from tests.legacy_sample import Sample
+from tests.sign_in import with_session
 
 SAMPLE = Sample(lists=3, words=30, days=20, subscriptions=60)
 
@@ -186,6 +187,20 @@ async def test_an_old_list_can_continue_in_an_existing_one(
     assert await breaches_in(services) == []
 
 
+async def test_no_old_list_continues_in_a_private_one(one_table: Table, legacy: LegacySource, tmp_path: Path) -> None:
+    """Its subscribers would never get a word of it: it is sent to its owner alone."""
+    services, now = services_for(one_table), utc_now()
+    own = WordList(services.ids.next(now), "My list", public=False, created_at=now, owner=with_session("ada"))
+    await lists.create_list(one_table, own, UnitOfWork.unkeyed(now))
+    summary = await migrate(one_table, legacy, tmp_path / "report.csv", lists={"L0": own.list})
+    with (tmp_path / "report.csv").open(encoding="utf-8") as file:
+        reasons = {row["reason"] for row in csv.DictReader(file) if (row["kind"], row["list"]) == ("word", "L0")}
+    assert any("the list is private" in reason for reason in reasons), reasons
+    assert (summary.written["list"], summary.verified["word"]) == (2, 2 * SAMPLE.words)
+    assert await read_subscriber_count(one_table, own.list) == 0
+    assert [daily async for daily in one_table.scan(DAILY, consistent=True) if daily.list == own.list] == []
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 async def test_a_list_whose_name_is_taken_is_reported_and_the_others_are_migrated(
     one_table: Table, legacy: LegacySource, tmp_path: Path, *, dry_run: bool
@@ -215,6 +230,22 @@ async def test_no_text_of_a_words_row_is_lost(one_table: Table, legacy: LegacySo
         reasons = {row["key"].partition(": ")[2]: row["reason"] for row in csv.DictReader(file)}
     assert reasons["是的"] == "it has more cells than there are columns: put a text with commas in quotation marks"
     assert "是的" not in {word.term async for word in one_table.scan(WORD)}
+
+
+async def test_a_phrase_is_found_by_its_day_whatever_its_spaces_are(
+    one_table: Table, legacy: LegacySource, tmp_path: Path
+) -> None:
+    """A word has single spaces here; the old file and table may both write those of Chinese characters."""
+    phrase, day = "你　好  吗", date(2020, 1, 2)
+    with legacy.words.open("a", encoding="utf-8") as file:
+        file.write(f"L0,Old list 0,1,{phrase},,,How are you?\n")
+    item = {"ListId": {"S": "L0"}, "Date": {"S": str(day)}, "Word": {"S": phrase}}
+    await legacy.past_words.client.put_item(TableName=legacy.past_words.name, Item=item)
+    summary = await migrate(one_table, legacy, tmp_path / "report.csv")
+    daily = await read_daily_word(one_table, list_id("L0"), day)
+    assert daily is not None
+    assert daily.word.term == "你 好 吗"
+    assert summary.verified["past word"] == SAMPLE.lists * SAMPLE.days + 1
 
 
 async def test_a_quotation_mark_that_is_never_closed_swallows_no_words(

@@ -16,8 +16,11 @@ from datastore.refusals import NotFound
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem import events, standings
 from resolvers.requests.context import Context, Kind, Viewer
-from resolvers.values.node_ids import parse_node_key
+from resolvers.values.node_ids import node_id, parse_node_key
+from server import demo
+from server.audit import find_suspects
 from server.auth.tokens import mint
+from server.demo.pickem import SCORED_EVENT, SEASON, demo_id
 from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.dependent_calls import dependent_calls
@@ -325,3 +328,17 @@ async def test_a_season_has_a_stream_before_its_first_scoring(client: Client, *,
         await editor.result(match, 0)
         await editor.score(event)
         assert [row.points for row in await anext(changes)] == [10]
+
+
+async def test_the_points_of_the_demo_count_once_although_a_part_of_it_begins_again(one_client: Client) -> None:
+    """As it does if the process is killed before the part is marked as complete; a cancelled event has none."""
+    for part in list(demo.PARTS)[: list(demo.PARTS).index("leagues")]:
+        for _ in range(2):
+            await demo.PARTS[part](one_client.services)
+    assert await find_suspects(one_client.services, "pickem") == []
+    standings = await one_client.ask(STANDINGS, season=SEASON, first=1)
+    assert (standings["nodes"][0]["points"] > 0, standings["nodes"][0]["eventsPlayed"]) == (True, 1)
+    editor, event = EventEditor(one_client), node_id("Event", demo_id(SCORED_EVENT))
+    await editor.unscore(event)
+    await editor.client.ask(UPDATE_EVENT, input={"event": event, "cancelled": True})
+    assert "cancelled" in await demo.PARTS["points"](one_client.services)

@@ -100,7 +100,7 @@ async def test_a_suspended_member_fetches_and_erases_their_own_data(client: Clie
     assert (await ada.post("{ viewer { id } }")).status_code == 401
 
 
-@pytest.mark.parametrize(("suspended", "refused"), [(1, 30), (100, 100), (None, 3650)])
+@pytest.mark.parametrize(("suspended", "refused"), [(1, 30), (100, 100), (None, 3653)])
 async def test_an_erasure_does_not_end_a_suspension(one_client: Client, suspended: int | None, refused: int) -> None:
     """Its record is deleted; they are refused until it would have ended, or for ten years."""
     ada, services, now = one_client.member("ada"), one_client.services, utc_now()
@@ -189,6 +189,14 @@ async def test_who_cannot_be_suspended(client: Client) -> None:
     assert await client.member("bob").code(SUSPEND, input={"user": ADA, "reason": "x"}) == "NOT_ALLOWED"
     assert await client.code(SUSPEND, input={"user": ADA, "reason": "x"}) == "NOT_SIGNED_IN"
     assert [item async for item in client.services.table.scan(SUSPENSION, consistent=True)] == []
+
+
+async def test_a_suspension_may_end_on_this_day_in_ten_years(one_client: Client) -> None:
+    """Two or three of them are leap years."""
+    await post(one_client.member("ada"))
+    end = iso(utc_now() + timedelta(days=10 * 365 + 2))
+    suspended = await moderator(one_client).ask(SUSPEND, input={"user": ADA, "reason": "Spam", "until": end})
+    assert suspended["user"]["suspension"]["until"] == end
 
 
 async def test_who_is_an_admin_no_more_can_be_suspended_and_erased(one_client: Client) -> None:

@@ -172,7 +172,15 @@ def test_any_bytes_are_lines_with_their_numbers(content: bytes) -> None:
     assert all(isinstance(row.fields, dict) for row in rows if row.problem is None)
 
 
-@pytest.mark.parametrize("length", [LONGEST_LINE + 1, 3 * LONGEST_LINE])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_a_line_of_the_longest_length_is_read_whatever_ends_it(end: bytes) -> None:
+    """The limit is the line's own: what separates it from the next one does not count."""
+    line = b'"'.join([b"{", b"a", b":", b"x" * (LONGEST_LINE - 8), b"}"])
+    assert len(line) == LONGEST_LINE
+    assert [row.problem for row in json_lines(io.BytesIO(line + end))] == [None]
+
+
+@pytest.mark.parametrize("length", [LONGEST_LINE + 1, LONGEST_LINE + 2, LONGEST_LINE + 3, 3 * LONGEST_LINE])
 def test_a_line_that_is_too_long_is_one_row(length: int) -> None:
     """It is not held in the memory, and the lines after it keep their numbers."""
     rows = list(json_lines(io.BytesIO(b"x" * length + b"\n{}\n")))

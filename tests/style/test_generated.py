@@ -7,7 +7,8 @@ import pytest
 from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
 
 from schema import schema
-from tests.generated import FILES, ROOT, entities
+from server.__main__ import load_command
+from tests.generated import FILES, ROOT, commands_table, entities
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -46,3 +47,13 @@ def test_no_record_is_taken_for_another() -> None:
         key = entity.key
         pk, sk = (re.sub(r"\{.*?\}", "1", template.text) for template in (key.partition, key.sort))
         assert [other.record.__name__ for other in entities() if other.recognises(pk, sk)] == [entity.record.__name__]
+
+
+@pytest.mark.parametrize("name", re.findall(r"`ringside ([a-z ]+)`", commands_table()))
+def test_the_guide_lists_no_group_of_commands_as_a_command(name: str) -> None:
+    """Whoever types a line of the table runs something, and is not shown what else there is to type."""
+    first, *inner = name.split()
+    command = load_command(first)
+    for each in inner:
+        command = command.commands[each]
+    assert command.invoke_without_command if hasattr(command, "commands") else command.callback

@@ -19,7 +19,7 @@ from server import Failed
 from server import __main__ as entry
 from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output, read_text
-from server.commands.serve import own_address
+from server.commands.serve import own_address, tell_address
 from server.execution.documents import hash_of
 from tests.generated import ROOT
 
@@ -143,3 +143,11 @@ def test_the_address_that_is_printed_can_be_opened_in_a_browser() -> None:
     assert own_address("127.0.0.1", 8000) == "http://127.0.0.1:8000"
     assert own_address("::1", 8000) == "http://[::1]:8000"
     assert own_address("0.0.0.0", 9000) == "http://127.0.0.1:9000"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "fd00::1"])
+def test_the_whole_address_is_printed_at_the_start(host: str) -> None:
+    """Also one in brackets that begins with a letter, as markup does."""
+    with out.capture() as printed:
+        tell_address(own_address(host, 8000))
+    assert f"{own_address(host, 8000)}/graphql " in printed.get()
