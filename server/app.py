@@ -22,11 +22,13 @@ The lifespan opens the table, the services and the pipeline; requests find them 
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
+import structlog
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -43,7 +45,7 @@ from resolvers.comments.holding import Holding
 from resolvers.comments.proofs import Proofs
 from resolvers.jobs.running import JobRunner
 from resolvers.journal.usage import UsageReports
-from resolvers.live.background import LONGEST_WAIT
+from resolvers.live.background import LONGEST_WAIT, Repeated, uneven
 from resolvers.live.watch import Refresh, Watch
 from resolvers.members.sign_in_codes import PATH as SIGN_IN_PATH
 from resolvers.members.suspensions import Suspensions
@@ -72,6 +74,9 @@ from server.mail.runs import email_schedules
 from server.settings import BadSettings, Settings, is_embedded
 from server.telemetry import Metrics, Traces, configure_logging
 from server.webhooks import Deliverer, open_sender
+
+_DAY: Final = timedelta(days=1)
+_log = structlog.get_logger("ringside.engine")
 
 
 def application(settings: Settings, table: Table | None = None) -> ASGIApp:
@@ -178,7 +183,8 @@ async def _opened(
         stack.push_async_callback(identification.close)
         metrics.watch_loads(services.cache.loads)
         usage = UsageReports(services, metrics.take_figures)
-        for repeated in (deliverer, _watch(services, deliverer), *email_schedules(settings, services), usage):
+        schedules = (*email_schedules(settings, services), *_removals(settings, services))
+        for repeated in (deliverer, _watch(services, deliverer), usage, *schedules):
             stack.push_async_callback(repeated.close)
             repeated.start()
         traces = Traces(settings.otlp_endpoint) if settings.otlp_endpoint else None
@@ -218,6 +224,21 @@ def _watch(services: Services, deliverer: Deliverer) -> Watch:
         "webhooks": deliverer.acquire_free,
     }
     return Watch(services.table, services.journal, refreshes)
+
+
+def _removals(settings: Settings, services: Services) -> Sequence[Repeated]:
+    """Of what has expired: DynamoDB removes it within two days, and the embedded engine never does.
+
+    A day late, so that a clock that is a little ahead ends nothing.
+    """
+    if not is_embedded(settings.dynamodb_url):
+        return ()
+
+    async def remove() -> None:
+        if removed := await services.table.remove_expired(services.clock() - _DAY):
+            _log.info("what had expired was removed", items=removed)
+
+    return (Repeated(remove, lambda: uneven(_DAY.total_seconds()), "what has expired could not be removed", _log),)
 
 
 def _set_at_signals(closing: asyncio.Event) -> None:

@@ -4,6 +4,7 @@ Generic keys `pk` and `sk`; three sparse secondary indexes that project everythi
 """
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from datastore.dynamo.table import Table
 
 PROBE = "PROBE"
 """The partition of the items with which an engine is tried."""
+_POLL_SECONDS = 0.5
+_UNKNOWN_SECONDS = 30.0
 KEY_ATTRIBUTES = ("pk", "sk", *(f"{index}{part}" for index in INDEXES for part in ("pk", "sk")))
 
 
@@ -51,12 +54,25 @@ async def create(table: Table) -> bool:
         if rejected.code != "ResourceInUseException":
             raise
         created = False
-    while (described := await table.describe())["TableStatus"] != "ACTIVE":  # noqa: ASYNC110 - it can only be polled
-        await asyncio.sleep(0.5)
+    described = await _once_active(table, time.monotonic() + _UNKNOWN_SECONDS if created else 0.0)
     if not differences(described) and not await removes_expired_items(table):
         wanted = {"Enabled": True, "AttributeName": TTL}
         await retry(table.client.update_time_to_live, TableName=table.name, TimeToLiveSpecification=wanted)
     return created
+
+
+async def _once_active(table: Table, unknown_until: float) -> Mapping[str, Any]:
+    """The description of a table once it can be used, which DynamoDB may not know for a moment after it was created."""
+    while True:
+        try:
+            described = await table.describe()
+        except Rejected as rejected:
+            if rejected.code != "ResourceNotFoundException" or time.monotonic() > unknown_until:
+                raise
+        else:
+            if described["TableStatus"] == "ACTIVE":
+                return described
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 async def removes_expired_items(table: Table) -> bool:

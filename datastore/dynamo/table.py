@@ -22,6 +22,7 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from itertools import count
 from math import inf
@@ -29,10 +30,11 @@ from typing import Any, TypeVar, cast
 
 from botocore.exceptions import BotoCoreError
 
-from datastore.dynamo.attributes import Attribute, Item
+from datastore.dynamo.attributes import Attribute, Item, codec_for
 from datastore.dynamo.budgets import Calls, RateLimit
 from datastore.dynamo.entity import (
     INVALIDATION,
+    TTL,
     Entity,
     Invalidation,
     ItemKey,
@@ -46,7 +48,7 @@ from datastore.dynamo.paging import LARGEST_READ, Page, PageRequest, last_read, 
 from datastore.dynamo.read_cache import ReadCache, Reads
 from datastore.dynamo.retries import BATCH_READ, batches, chunks, retry
 from datastore.dynamo.transport.client import open_client
-from datastore.dynamo.writes import ALWAYS, Check, Delete, Expression, Put, Update, Write, absent
+from datastore.dynamo.writes import ALWAYS, Check, Delete, Expression, Put, Update, Write, absent, less
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -340,6 +342,25 @@ class Table:
         async for sorts in batches(self.sort_keys_in("", partition), BATCH_WRITE):
             gone = [sort for sort in sorts if not entities or any(each.recognises(pk, sort) for each in entities)]
             await self.write_many(entity.delete(ItemKey(entity, pk, sort)) for sort in gone)
+
+    async def remove_expired(self, by: datetime) -> int:
+        """Delete what has expired by then, unless it was renewed meanwhile; how many items. DynamoDB does so by itself.
+
+        One Scan of the whole table, of which the engine returns keys alone, and a write for each item.
+        """
+        expression, has_expired = Expression({TTL: codec_for(int)}), less(TTL, int(by.timestamp()))
+        request = {
+            "TableName": self.name,
+            "FilterExpression": has_expired.render(expression),
+            "ExpressionAttributeNames": expression.names,
+            "ExpressionAttributeValues": expression.values,
+            "ProjectionExpression": "pk, sk",
+        }
+        removed = 0
+        async for answer in self._pages(_Read(self.client.scan, request, list)):
+            for key in answer.items:
+                removed += await self.try_write(Delete(expression.fields, key, has_expired))
+        return removed
 
     async def write_batch(self, requests: Sequence[Mapping[str, Any]]) -> None:
         """Up to 25 put or delete requests; pauses before it sends those again that were not carried out."""

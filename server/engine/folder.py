@@ -38,6 +38,10 @@ LOCK_TIMEOUT: Final = 6.0
 CHECK_SECONDS: Final = 5.0
 _STEPS: Final = 10_000
 """Instructions of SQLite between two looks at the clock: less than a millisecond."""
+_OF_CONTENT: Final = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+"""SQLite's codes for what is wrong in a file. The others are about what the system refuses, such as room on a disk."""
+_RECORD_BYTES: Final = 200
+"""Of the lock's record, always as many: to write it again needs no room, which a full disk does not have."""
 _OWN: Final = {"lock", "secret", "engine.log", "table", "backups", "restoring", "restored", "replaced"}
 
 
@@ -110,7 +114,10 @@ async def locked_folder(data: Path) -> AsyncIterator[int]:
     lock = _lock_file(data)
     try:
         await _acquire(lock, data)
-        record_holder(lock, "")
+        try:
+            record_holder(lock, "")
+        except OSError as failure:
+            raise _unusable(data, failure) from failure
         complete_restore(data)
         yield lock
     finally:
@@ -122,9 +129,13 @@ def _lock_file(data: Path) -> int:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as failure:
-        raise EngineRefused(
-            f"The data folder {data} cannot be used: {failure.strerror}. Set RINGSIDE_DATA to a writable folder."
-        ) from failure
+        raise _unusable(data, failure) from failure
+
+
+def _unusable(data: Path, failure: OSError) -> EngineRefused:
+    return EngineRefused(
+        f"The data folder {data} cannot be used: {failure.strerror}. Set RINGSIDE_DATA to a writable folder."
+    )
 
 
 async def _acquire(lock: int, data: Path) -> None:
@@ -134,7 +145,7 @@ async def _acquire(lock: int, data: Path) -> None:
         with suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        holder, _, url = os.pread(lock, 200, 0).decode(errors="replace").partition(" ")
+        holder, _, url = os.pread(lock, _RECORD_BYTES, 0).decode(errors="replace").rstrip().partition(" ")
         if holder.isdecimal() and is_alive(int(holder)):
             raise EngineInUse(data, int(holder), url)
         if time.monotonic() > deadline:
@@ -147,8 +158,7 @@ async def _acquire(lock: int, data: Path) -> None:
 
 def record_holder(lock: int, holder: str) -> None:
     """Record the lock's holder and its engine's address, for processes that find the lock taken."""
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, holder.encode(), 0)
+    os.pwrite(lock, holder.encode().ljust(_RECORD_BYTES), 0)
 
 
 def is_alive(pid: int) -> bool:
@@ -178,7 +188,14 @@ def check_file(file: Path) -> None:
             f"{file} is empty, and a table's file never is: what it held is lost. Restore a copy of it, or delete the "
             "file to begin with an empty table."
         )
-    if problem := find_damage(file, "quick_check", CHECK_SECONDS):
+    try:
+        problem = find_damage(file, "quick_check", CHECK_SECONDS)
+    except sqlite3.Error as error:
+        raise EngineRefused(
+            f"{file} cannot be read: {error}. Look whether its disk is full, whether this user may write to all that "
+            "is in RINGSIDE_DATA, and at the system's log. Nothing says that the table is damaged."
+        ) from error
+    if problem:
         raise EngineRefused(
             f"{file} is damaged: {problem}. Restore a copy of it, or move it away to begin with an empty table; "
             "`sqlite3 FILE .recover` may save a part of it."
@@ -196,15 +213,20 @@ def never() -> bool:
 def find_damage(
     file: Path, check: str = "integrity_check", seconds: float = math.inf, stops: Callable[[], bool] = never
 ) -> str | None:
-    """What SQLite's check finds wrong with a file, in so many seconds; Stopped once it `stops`."""
+    """What SQLite's check finds wrong with a file, in so many seconds; Stopped once it `stops`.
+
+    Where the system keeps it from reading the file, its error is raised.
+    """
     ends = time.monotonic() + seconds
     try:
         with closing(open_to_read(file)) as connection:
             connection.set_progress_handler(lambda: stops() or time.monotonic() > ends, _STEPS)
             ((result,),) = connection.execute(f"PRAGMA {check}(1)")
     except sqlite3.DatabaseError as error:
-        if str(error) != "interrupted":
+        if error.sqlite_errorcode & 0xFF in _OF_CONTENT:
             return str(error)
+        if str(error) != "interrupted":
+            raise
         if stops():
             raise Stopped from None
         if time.monotonic() <= ends:  # by Ctrl-C, whose exception SQLite keeps to itself

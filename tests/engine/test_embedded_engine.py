@@ -8,11 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
@@ -21,16 +23,24 @@ import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 from structlog.testing import capture_logs
 
+from datastore.changes.unit_of_work import CREATED, Created, read_created
+from datastore.dynamo import Table, open_table
+from datastore.dynamo.declaration import create
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import utc_now
 from server.engine import run_engine, run_engine_async, table_file
 from server.engine.folder import EngineRefused
 from server.engine.process import Engine, Program, dynoxide, find_binary, reserved_address
 from server.settings.values import BAD_PORTS
+from tests.client import serving
 from tests.command import ringside_process
+from tests.conftest import settings_for
 from tests.data_folders import refused_on
-from tests.engines import engine_program, sdk_client
+from tests.engines import RunningEngine, engine_program, sdk_client
 from tests.waiting import until
 
 NO_ANSWER = (BotoCoreError, ClientError)
+BOARDS = "{ boards(first: 1) { nodes { slug } } }"
 
 
 @pytest.fixture
@@ -106,6 +116,51 @@ async def test_a_restarted_service_has_the_data_of_the_one_before(data: Path) ->
         await _put(first.url, "yesterday")
     async with run_engine_async(data) as second:
         assert await _keys(second.url) == {"yesterday"}
+
+
+async def test_what_has_expired_is_removed(running: Engine) -> None:
+    """As DynamoDB does by itself: the journal keeps its days, and the file does not grow by what nobody needs."""
+    now = utc_now()
+    async with open_table("ringside", url=running.url) as table:
+        await create(table)
+        await ensure_layout(table)
+        for name, days in (("old", -3), ("newer", -2), ("ended today", 0), ("valid", 1)):
+            await table.write(CREATED.put(Created("Board", name, now + timedelta(days=days))))
+        async with serving(settings_for(RunningEngine("dynoxide", running.url), "ringside")) as client:
+
+            async def is_removed() -> bool:
+                return await read_created(table, "Board") == {"ended today", "valid"}
+
+            await until(is_removed, "what expired days ago is removed")
+            assert [node["slug"] for node in (await client.ask(BOARDS))["nodes"]] == ["main"]
+
+
+class _Scanning:
+    """A client, and what else happens after each of its scans."""
+
+    def __init__(self, client: Any, then: Callable[[], Awaitable[None]]) -> None:
+        self._client = client
+        self._then = then
+
+    async def scan(self, **parameters: Any) -> Any:
+        answer = await self._client.scan(**parameters)
+        await self._then()
+        return answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+async def test_what_was_renewed_is_not_removed(running: Engine) -> None:
+    """Between the scan that finds it expired and its removal."""
+    now = utc_now()
+    async with open_table("ringside", url=running.url) as table:
+        await create(table)
+        await table.write(CREATED.put(Created("Board", "a", now - timedelta(days=1))))
+        renewed = CREATED.put(Created("Board", "a", now + timedelta(days=1)))
+        renewing = Table(_Scanning(table.client, lambda: table.write(renewed)), table.address)
+        assert await renewing.remove_expired(now) == 0
+        assert await read_created(table, "Board") == {"a"}
 
 
 async def test_only_the_owner_can_read_the_data_folder(data: Path, running: Engine) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ from server.engine import required_binary, run_engine_async, table_file
 from server.engine.folder import EngineRefused, find_damage
 from server.engine.process import Program, dynoxide
 from tests.client import Client, serving
+from tests.command import ROOT, environment
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 
@@ -139,6 +141,35 @@ async def test_a_damaged_file_is_refused_and_left_alone(data: Path) -> None:
     assert f"{table_file(data)} is damaged: " in message
     assert "Restore a copy" in message
     assert table_file(data).read_bytes() == damaged
+
+
+async def test_a_file_that_cannot_be_opened_is_not_called_damaged(data: Path) -> None:
+    """As on a full disk, where SQLite cannot make the file with which it begins: nobody is told to give a table up."""
+    whole = await _table_with_items(data)
+    message = await asyncio.to_thread(_audit_on_full_disk, data, 1)
+    assert f"{table_file(data)} cannot be read: disk I/O error. Look whether its disk is full" in message
+    assert table_file(data).read_bytes() == whole
+    async with run_engine_async(data):
+        pass
+
+
+async def test_the_lock_keeps_its_room_and_a_disk_without_is_named(data: Path) -> None:
+    """A service that was killed starts again on a full disk, and answers what is read."""
+    async with run_engine_async(data):
+        written = (data / "lock").stat()
+    assert (data / "lock").stat().st_size == written.st_size
+    message = await asyncio.to_thread(_audit_on_full_disk, data, 0)
+    assert f"The data folder {data} cannot be used: File too large." in message
+
+
+def _audit_on_full_disk(data: Path, blocks: int) -> str:
+    """What an audit says whose files may have no more than so many blocks of 512 bytes."""
+    limited = ["/bin/sh", "-c", f"trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"", "limited", sys.executable]
+    variables = environment(RINGSIDE_DATA=str(data), RINGSIDE_SECRETS="s" * 48, COLUMNS="1000")
+    command = [*limited, "-B", "-m", "server", "audit"]  # or Python would leave cut modules behind
+    done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done
+    return done.stderr
 
 
 async def test_an_empty_file_is_not_a_new_table(data: Path) -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
+from uuid import uuid4
 
 import orjson
 import pytest
@@ -16,7 +17,7 @@ from datastore.dynamo import (
     deadline,
     open_table,
 )
-from datastore.dynamo.declaration import definition, differences
+from datastore.dynamo.declaration import create, definition, differences, removes_expired_items
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import utc_now
 from tests.client import serving
@@ -74,6 +75,30 @@ async def busy(default_engine: RunningEngine, one_table: Table) -> AsyncIterator
 async def picky(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
     async with Proxy(default_engine.url) as proxy:
         yield proxy
+
+
+# ── a new table ──
+
+
+class LateEngine(Proxy):
+    """An engine that, as DynamoDB, may not know a table yet that it has just created."""
+
+    async def _answer(
+        self, fault: Fault | None, operation: str, body: Body, raw: bytes, headers: dict[str, str]
+    ) -> Answer | None:
+        if operation == "DescribeTable" and self.requests[operation] == 1:
+            return faults.refused("ResourceNotFoundException", "Requested resource not found: Table: new not found")
+        return await super()._answer(fault, operation, body, raw, headers)
+
+
+async def test_a_table_that_is_not_known_at_once_is_created_with_its_time_to_live(
+    default_engine: RunningEngine,
+) -> None:
+    """Else the command would fail, and leave a table that keeps what has expired."""
+    async with LateEngine(default_engine.url) as proxy, open_table(f"new-{uuid4().hex}", url=proxy.url) as table:
+        assert await create(table)
+        assert await removes_expired_items(table)
+        assert not await create(table)
 
 
 # ── partially processed batches ──

@@ -30,6 +30,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from ipaddress import ip_address
 from typing import Any, TypeVar
 
 import aioboto3
@@ -270,6 +271,7 @@ async def open_client(
         read_timeout=ANSWER_SECONDS,
         max_pool_connections=_CONNECTIONS,
         retries={"total_max_attempts": 1},
+        proxies={} if url is not None and _is_loopback(url) else None,  # None for those of the environment
         # Keys and values are made by Entity, which knows more about them than the SDK's own model does.
         parameter_validation=False,
         http_session_cls=_noting(http_settings),
@@ -289,6 +291,15 @@ async def open_client(
             return
         async with _direct(credentials, sdk, table, http_settings) as client:
             yield client
+
+
+def _is_loopback(url: str) -> bool:
+    """Whether an address is this machine's own: a proxy would connect to its own machine instead."""
+    host = URL(url).host or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 async def _refreshed(read: Callable[[], Awaitable[R]]) -> R:
