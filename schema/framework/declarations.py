@@ -388,8 +388,8 @@ class RefusalCode(Enum):
 
 
 @strawberry.type(
-    description="Why a mutation was not carried out. Nothing was changed; only with UNAVAILABLE it may have been carried "
-    "out, wholly or in part."
+    description="Why a mutation was not carried out. Nothing was changed; only with UNAVAILABLE it may have been "
+    "carried out, wholly or in part."
 )
 class Refused:
     code: RefusalCode = described("The reason, for programs.")
