@@ -78,11 +78,7 @@ export default class Board extends Part<BoardData> {
     const { ask, session } = this.ringside;
     const variables = { board: this.slug };
     while (session.starting) await session.starting;
-    const { visit } = session;
-    if (!session.lacksVisit) return ask(DRAW_MATCHUP, variables).catch((problem) => {
-      if (visit === session.visit) throw problem;
-      return this.drawFirst(); // the visit was no longer valid
-    });
+    if (!session.lacksVisit) return ask(DRAW_MATCHUP, variables);
     const begun = ask(BEGIN_BOARD, variables);
     const ended = () => (session.starting = null);
     session.starting = begun.then(ended, ended);

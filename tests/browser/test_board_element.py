@@ -491,6 +491,7 @@ async def test_a_visit_that_is_no_longer_valid_is_started_anew(visited: Visited,
             f"{visited.service.url}/elements.js",
         )
         await corners(page).first.click()
+        await expect(note(page)).to_have_text("That pair had expired. Here is another one.")
         await expect(corners(page).first).to_be_enabled()
         await voted(page)
         await page.page.evaluate(SPOIL_VISIT)
