@@ -267,17 +267,17 @@ export default class Board extends Part<BoardData> {
   }
 
   private closed() {
-    const { code, retryAfterSeconds } = this.refused!;
+    const { code, path, retryAfterSeconds } = this.refused!;
     const { electorate, opensAt, closesAt, membersSince } = this.board ?? {};
     const isVisitor = code === 'NOT_SIGNED_IN';
     const [text, time] =
-      membersSince && (isVisitor || code === 'NOT_ALLOWED') ? ['membersSince', membersSince]
+      membersSince && (isVisitor || (code === 'NOT_ALLOWED' && path?.[1] === 'board')) ? ['membersSince', membersSince]
       : isVisitor && electorate === 'MEMBERS' ? ['members']
       : code !== 'LOCKED' ? []
       : retryAfterSeconds == null ? [closesAt && this.secondsTo(closesAt) < 0 ? 'ended' : 'endedNow', closesAt]
       : [opensAt ? 'opens' : 'opensSoon', opensAt];
-    const when = time ? this.date(time, { dateStyle: 'full', timeStyle: 'short' }) : '';
-    return <div class="notice stack"><p>{text ? this.t(text, { when }) : this.refusal(this.refused!)}</p>{isVisitor && <div class="row verdicts">{this.signInButton()}</div>}</div>;
+    const said = text ? this.t(text, { when: time! && this.date(time, { dateStyle: 'full', timeStyle: 'short' }) }) : this.refusal(this.refused!);
+    return <div class="notice stack"><p>{said}</p>{isVisitor && <div class="row verdicts">{this.signInButton()}</div>}</div>;
   }
 
   private leaderboard() {

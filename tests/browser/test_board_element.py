@@ -11,7 +11,7 @@ from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage, held_back
 from tests.browser.sites import SIGN_OUT_HERE, Visited
-from tests.queries import ADD_CONTENDER, CREATE_BOARD, mutation
+from tests.queries import ADD_CONTENDER, CREATE_BOARD, SUSPEND, mutation
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -462,9 +462,12 @@ async def test_results_appear_as_soon_as_they_arrive(visited: Visited, browser: 
 
 
 async def test_a_board_for_those_who_were_members_before_it_says_so(visited: Visited, browser: Browser) -> None:
-    """To a visitor, with a way to sign in; to a member who joined later; one who joined before votes."""
+    """To a visitor, with a way to sign in; to a member who joined later; one who joined before votes.
+
+    Who joined before and may not vote because they are suspended is told that.
+    """
     with visited.client("early") as client:
-        assert client.post("/graphql", json={"query": "{ viewer { joinedAt } }"}).json()["data"]["viewer"]
+        early = client.post("/graphql", json={"query": "{ viewer { id } }"}).json()["data"]["viewer"]["id"]
     await board(visited, "since", "Ada", "Bea", "Cleo", electorate="MEMBERS", membersSince=iso(utc_now()))
     for member in (None, "late"):
         async with visited.page(browser, BOARD % "since", member=member) as page:
@@ -474,6 +477,9 @@ async def test_a_board_for_those_who_were_members_before_it_says_so(visited: Vis
             assert await page.barriers(*OF_WHOLE_PAGES) == []
     async with visited.page(browser, BOARD % "since", member="early") as page:
         await voted(page)
+    visited.edit(SUSPEND, role="moderator", user=early, reason="A test")
+    async with visited.page(browser, BOARD % "since", member="early") as page:
+        await expect(page.page.locator("ringside-board .notice")).to_contain_text("You are suspended")
 
 
 async def test_a_visit_that_is_no_longer_valid_is_started_anew(visited: Visited, browser: Browser) -> None:
