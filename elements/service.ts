@@ -125,23 +125,18 @@ const isMutation = (document: string) => /^m[\da-f]{10}$|(^|})\s*mutation\b/m.te
 
 /**
  * The data of an operation's answer; Failed if there is none. A visitor's mutation starts a visit where it needs one. A
- * token that has ended is dropped, and a query then asked once more, without it.
+ * token that has ended is dropped; a query, and what a visitor asked, is then asked once more, without it.
  */
 export async function ask<Data, Variables extends object>(
   document: Doc<Data, Variables>,
   variables: Variables = {} as Variables,
+  again = true,
 ): Promise<Data> {
-  if (isMutation(document)) {
+  const changes = isMutation(document);
+  if (changes) {
     await session.starting;
     if (session.lacksVisit) await (session.starting ??= ask(START_VISIT).finally(() => (session.starting = null)));
   }
-  const answered = await post(document, variables);
-  const { startVisit } = answered;
-  if (startVisit?.token) session.keep({ visit: startVisit });
-  return answered;
-}
-
-async function post(document: string, variables: object, again = true): Promise<any> {
   const authorization = session.authorization;
   const body = parameters(document, variables);
   const isRead = /^q[\da-f]{10}$/.test(document);
@@ -159,10 +154,13 @@ async function post(document: string, variables: object, again = true): Promise<
     const { data, errors } = await response.json();
     if (response.status === 401 && again) {
       // A read drops no cookie: elements would then ask again, and where a browser keeps the cookie, without an end.
-      if (authorization || isMutation(document)) session.drop(authorization);
-      if (!isMutation(document)) return post(document, variables, false);
+      if (authorization || changes) session.drop(authorization);
+      if (!changes || /^V/.test(authorization!)) return ask(document, variables, false);
     }
-    if (data && !errors) return data;
+    if (data && !errors) {
+      if (data.startVisit?.token) session.keep({ visit: data.startVisit });
+      return data;
+    }
     const { message, extensions = {} } = errors[0];
     throw new Failed(extensions.code, message, extensions.retryAfterSeconds ?? response.headers.get('retry-after'));
   } catch (problem) {

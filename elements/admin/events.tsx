@@ -50,6 +50,7 @@ export class Events implements Area {
   private edited: Edited | null = null;
   private dragged: string | null = null;
   private isKeyDown = false;
+  private isMoving = false;
   /** The events whose answer is being recorded. */
   private answering = new Set<string>();
   /** The event whose scoring was refused because results are missing. */
@@ -203,16 +204,21 @@ export class Events implements Area {
     return isDone ? answer : null;
   }
 
+  /** Pressed again while that takes its time, it would take its own order for somebody else's. */
   private async move(match: Match, to: number) {
-    const ids = this.card!.matches.map(({ id }) => id).filter((id) => id !== match.id);
+    if (this.isMoving) return;
+    const { id, matches, revision } = this.card!;
+    const before = matches.map((one) => one.id);
+    const ids = before.filter((one) => one !== match.id);
     ids.splice(to, 0, match.id);
-    const { id, revision } = this.card!;
-    if (!(await this.act(REORDER_MATCHES, { event: id, matches: ids, revision }))) return;
+    this.isMoving = true;
+    const isMoved = await this.act(REORDER_MATCHES, { event: id, matches: ids, revision }).finally(() => { this.isMoving = false; });
+    if (!isMoved) return;
     // The service keeps the pre-show first, wherever a match was put.
     const place = this.card!.matches.findIndex((one) => one.id === match.id);
     if (place < 0) return;
     this.page.say(this.page.t('moved', { name: match.name, n: place + 1 }));
-    await this.page.focus(`#match-${place}`);
+    await this.page.focus(`#${to > before.indexOf(match.id) ? 'down' : 'match'}-${place}`);
   }
 
   private async edit(match: Match) {
@@ -380,7 +386,7 @@ export class Events implements Area {
           {this.result(match)}
           {isOpen && <button id={`edit-match-${place}`} type="button" onclick={() => this.edit(match)}>{page.t('edit')}{named()}</button>}
           <button id={`match-${place}`} type="button" {...passing(place - 1)}>{page.t('up')}{named()}</button>
-          <button type="button" {...passing(place + 1)}>{page.t('down')}{named()}</button>
+          <button id={`down-${place}`} type="button" {...passing(place + 1)}>{page.t('down')}{named()}</button>
           <button type="button" class="plain" aria-describedby={isOpen && 'removing'} onclick={firstClick(() => this.remove(match, place))}>{page.t('remove')}{named()}</button>
         </div>
       </li>

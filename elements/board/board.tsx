@@ -38,9 +38,9 @@ export default class Board extends Part<BoardData> {
   private rows: Row[] = [];
   /** The votes for each before the last change. */
   private before = new Map<string, string>();
-  private pictures = new Map<string, string>();
+  private pictures = new Map<string, string | null | undefined>();
+  private declare pictured?: string | null;
   private declare isLive?: boolean;
-  private declare isLong?: boolean;
   private declare drawing: Promise<unknown>;
   private declare drawnAt: number;
 
@@ -53,9 +53,8 @@ export default class Board extends Part<BoardData> {
   protected arrived({ board }: BoardData) {
     this.board = board;
     if (board) {
-      this.isLong = false;
       this.learn(board);
-      this.watch();
+      this.watch(FIRST);
       if (board.resultsVisible === 'AFTER_VOTING' && this.ringside.session.visit) void this.reveal();
       if (board.resultsHidden && board.closesAt) this.awaitClosing(board.closesAt);
     }
@@ -74,15 +73,10 @@ export default class Board extends Part<BoardData> {
   }
 
   /** The draw, with the start of the visit that it needs. Of several elements on a page only one starts a visit. */
-  private async drawFirst(): Promise<DrawMatchupData> {
+  private drawFirst(): Promise<DrawMatchupData> {
     const { ask, session } = this.ringside;
     const variables = { board: this.slug };
-    while (session.starting) await session.starting;
-    const { visit } = session;
-    if (!session.lacksVisit) return ask(DRAW_MATCHUP, variables).catch((problem) => {
-      if (visit === session.visit) throw problem;
-      return this.drawFirst(); // the visit was no longer valid
-    });
+    if (session.starting || !session.lacksVisit) return ask(DRAW_MATCHUP, variables);
     const begun = ask(BEGIN_BOARD, variables);
     const ended = () => (session.starting = null);
     session.starting = begun.then(ended, ended);
@@ -143,7 +137,8 @@ export default class Board extends Part<BoardData> {
 
   private keepPicture(contender: { id: string; svg?: string | null; imageUrl?: string | null }) {
     const shown = picture(contender);
-    if (shown) this.pictures.set(contender.id, shown);
+    this.pictures.set(contender.id, shown);
+    this.pictured ||= shown;
   }
 
   private learn({ leaderboard: { nodes } }: Pick<NonNullable<BoardData['board']>, 'leaderboard'>) {
@@ -165,10 +160,10 @@ export default class Board extends Part<BoardData> {
     this.render();
   }
 
-  private watch() {
+  private watch(first: number) {
     this.listen(
       BOARD_CHANGED,
-      { board: this.slug, first: this.isLong ? MOST : FIRST },
+      { board: this.slug, first },
       ({ leaderboardChanged }) => this.changed(leaderboardChanged),
       (isLive) => {
         this.isLive = isLive;
@@ -181,16 +176,17 @@ export default class Board extends Part<BoardData> {
     this.before = new Map(this.rows.map((row) => [row.contender.id, votes(row)]));
     this.rows = rows;
     void this.reveal(); // only results that are visible arrive
+    // Who has come up has a picture. Not at once with all others who see the change.
+    if (rows.some(({ contender }) => !this.pictures.has(contender.id))) this.later(5 * Math.random(), () => this.show(this.rows[FIRST] ? MOST : FIRST));
     this.render();
   }
 
-  private async showAll() {
-    const board = await this.read(MOST);
+  /** The first ones, with their pictures. What changed meanwhile is what the stream begins with. */
+  private async show(first: number) {
+    const board = await this.read(first);
     if (!board) return;
-    this.isLong = true;
     this.learn(board);
-    this.watch();
-    await this.focus(`tr:nth-child(${FIRST + 1})`);
+    this.watch(first);
   }
 
   // ── views ──
@@ -271,17 +267,16 @@ export default class Board extends Part<BoardData> {
   }
 
   private closed() {
-    const { code, retryAfterSeconds } = this.refused!;
+    const { code, path, retryAfterSeconds } = this.refused!;
     const { electorate, opensAt, closesAt, membersSince } = this.board ?? {};
     const isVisitor = code === 'NOT_SIGNED_IN';
     const [text, time] =
-      membersSince && (isVisitor || code === 'NOT_ALLOWED') ? ['membersSince', membersSince]
+      membersSince && (isVisitor || (code === 'NOT_ALLOWED' && path?.[1] === 'board')) ? ['membersSince', membersSince]
       : isVisitor && electorate === 'MEMBERS' ? ['members']
       : code !== 'LOCKED' ? []
       : retryAfterSeconds == null ? [closesAt && this.secondsTo(closesAt) < 0 ? 'ended' : 'endedNow', closesAt]
       : [opensAt ? 'opens' : 'opensSoon', opensAt];
-    const when = time ? this.date(time, { dateStyle: 'full', timeStyle: 'short' }) : '';
-    return <div class="notice stack"><p>{text ? this.t(text, { when }) : this.refusal(this.refused!)}</p>{isVisitor && <div class="row verdicts">{this.signInButton()}</div>}</div>;
+    return <div class="notice stack"><p>{text ? this.t(text, { when: time! && this.date(time, { dateStyle: 'full', timeStyle: 'short' }) }) : this.refusal(this.refused!)}</p>{isVisitor && <div class="row verdicts">{this.signInButton()}</div>}</div>;
   }
 
   private leaderboard() {
@@ -307,7 +302,7 @@ export default class Board extends Part<BoardData> {
           <tbody>{this.rows[0] ? this.rows.map((row) => this.row(row, low, high)) : Array.from({ length: FIRST }, () => <tr class="wait"><td colspan="5">{'\u00a0'}</td></tr>)}</tbody>
         </table>
       ),
-      !this.isLong && !resultsHidden && total > FIRST && <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: Math.min(total, MOST) })}</button>,
+      !resultsHidden && total > FIRST && !this.rows[FIRST] && <button type="button" part="button" onclick={() => this.show(MOST).then(() => this.focus(`tr:nth-child(${FIRST + 1})`))}>{this.t('all', { n: Math.min(total, MOST) })}</button>,
     ];
   }
 
@@ -317,7 +312,7 @@ export default class Board extends Part<BoardData> {
     return (
       <tr class={(this.before.get(id) ?? votes(row)) === votes(row) ? '' : 'moved'} tabindex="-1">
         <td>{this.number(row.rank!)}</td>
-        <td class="who"><span>{this.pictures.size > 0 && <span class="thumb">{shown && <img alt="" src={shown} referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
+        <td class="who"><span>{this.pictured && <span class="thumb">{shown && <img alt="" src={shown} referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
         <td>{this.number(row.wins!)} – {this.number(row.losses!)}</td>
         <td>{this.number(row.score!, { signDisplay: 'exceptZero' })}</td>
         <td class="strength">{interval(this, row.strength, low, high)}</td>

@@ -133,6 +133,7 @@ export class Writing {
     }
     this.drop(form);
     this.begin('edit', this.part.rootOf(id)!, form.values, this.part.draft);
+    form.keep(); // of a review that was changed before, no draft was left
   }
 
   // ── sending ──

@@ -170,6 +170,25 @@ async def test_a_match_is_removed_by_the_keyboard_which_keeps_its_place(visited:
     await expect(page.page.get_by_role("heading", name="Quiet night")).to_be_focused()
 
 
+async def test_a_match_moves_on_by_the_button_that_was_pressed(visited: Visited, browser: Browser) -> None:
+    """The keyboard stays at it. Pressed again before the answer, it is nobody else's change of the card."""
+    new_event(visited, "Shuffled night", "First", "Second", "Third")
+    page = (await opened(visited, browser, "editor", "#/events")).page
+    await page.get_by_role("button", name="Shuffled night").click()
+    down, matches = page.get_by_role("button", name="Down First"), page.locator("li.match strong")
+    for place in (2, 3):
+        await down.press("Enter")
+        await expect(page.get_by_role("status")).to_have_text(f"First is number {place} now.")
+        await expect(down).to_be_focused()
+    async with held_back(page, '"matches":[') as requests:
+        for _ in range(2):
+            await page.get_by_role("button", name="Up First").click()
+        await until(lambda: bool(requests), "the first press is sent")
+    await expect(page.get_by_role("status")).to_have_text("First is number 2 now.")
+    await expect(matches).to_have_text(["Second", "First", "Third"])
+    assert len(requests) == 1
+
+
 async def test_a_match_stays_on_its_side_of_the_pre_show_s_end(visited: Visited, browser: Browser) -> None:
     """Its buttons lead no further, and the page says where it stands if it was dragged beyond."""
     event = new_event(visited, "Edged night", "First", "Second")

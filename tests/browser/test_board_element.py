@@ -9,9 +9,10 @@ from playwright.async_api import Browser, Locator, Route, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
+from tests.browser.admin import ask
 from tests.browser.pages import BrowserPage, held_back
 from tests.browser.sites import SIGN_OUT_HERE, Visited
-from tests.queries import ADD_CONTENDER, CREATE_BOARD, mutation
+from tests.queries import ADD_CONTENDER, CREATE_BOARD, RETIRE_CONTENDER, SUSPEND, mutation
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -96,10 +97,12 @@ async def voted(page: BrowserPage) -> str:
     return name
 
 
-async def board(visited: Visited, slug: str, *names: str, title: str = "Who wins?", **more: Any) -> None:
+async def board(
+    visited: Visited, slug: str, *names: str, title: str = "Who wins?", svg: str | None = None, **more: Any
+) -> None:
     visited.edit(CREATE_BOARD, slug=slug, title=title, **more)
     for name in names:
-        visited.edit(ADD_CONTENDER, board=slug, name=name)
+        visited.edit(ADD_CONTENDER, board=slug, name=name, svg=svg)
 
 
 async def test_a_vote_is_one_request_and_shows_in_the_leaderboard(visited: Visited, browser: Browser) -> None:
@@ -148,6 +151,22 @@ async def test_a_leaderboard_shows_as_many_contenders_as_its_button_says(visited
         await expect(rows.nth(10)).to_be_focused()
     async with visited.page(browser, BOARD % "long") as page:
         await expect(page.page.get_by_role("button", name="Show 100 contenders")).to_be_visible()
+
+
+async def test_who_comes_up_has_a_picture_as_the_others(visited: Visited, browser: Browser) -> None:
+    """Of a contender who was not among those that are shown, the page has none at first."""
+    names = [f"Mask {letter}" for letter in "ABCDEFGHIJK"]
+    await board(visited, "pictured", *names, svg=PICTURE)
+    async with visited.page(browser, BOARD % "pictured") as page:
+        rows = page.page.locator("ringside-board tbody tr")
+        await expect(rows.locator("img")).to_have_count(10)
+        await expect(page.page.locator("ringside-board .live")).to_have_text("live")
+        shown = await rows.locator("td.who").all_inner_texts()
+        [last] = {*names} - {*shown}
+        rows_now = ask(visited, '{ leaderboard(board: "pictured", first: 1) { nodes { contender { id } } } }')
+        visited.edit(RETIRE_CONTENDER, contender=rows_now["leaderboard"]["nodes"][0]["contender"]["id"])
+        await expect(rows.filter(has_text=last)).to_have_count(1)
+        await expect(rows.locator("img")).to_have_count(10)
 
 
 async def test_the_plot_tells_each_strength_with_its_interval(visited: Visited, browser: Browser) -> None:
@@ -462,9 +481,12 @@ async def test_results_appear_as_soon_as_they_arrive(visited: Visited, browser: 
 
 
 async def test_a_board_for_those_who_were_members_before_it_says_so(visited: Visited, browser: Browser) -> None:
-    """To a visitor, with a way to sign in; to a member who joined later; one who joined before votes."""
+    """To a visitor, with a way to sign in; to a member who joined later; one who joined before votes.
+
+    Who joined before and may not vote because they are suspended is told that.
+    """
     with visited.client("early") as client:
-        assert client.post("/graphql", json={"query": "{ viewer { joinedAt } }"}).json()["data"]["viewer"]
+        early = client.post("/graphql", json={"query": "{ viewer { id } }"}).json()["data"]["viewer"]["id"]
     await board(visited, "since", "Ada", "Bea", "Cleo", electorate="MEMBERS", membersSince=iso(utc_now()))
     for member in (None, "late"):
         async with visited.page(browser, BOARD % "since", member=member) as page:
@@ -474,6 +496,9 @@ async def test_a_board_for_those_who_were_members_before_it_says_so(visited: Vis
             assert await page.barriers(*OF_WHOLE_PAGES) == []
     async with visited.page(browser, BOARD % "since", member="early") as page:
         await voted(page)
+    visited.edit(SUSPEND, role="moderator", user=early, reason="A test")
+    async with visited.page(browser, BOARD % "since", member="early") as page:
+        await expect(page.page.locator("ringside-board .notice")).to_contain_text("You are suspended")
 
 
 async def test_a_visit_that_is_no_longer_valid_is_started_anew(visited: Visited, browser: Browser) -> None:
@@ -491,6 +516,7 @@ async def test_a_visit_that_is_no_longer_valid_is_started_anew(visited: Visited,
             f"{visited.service.url}/elements.js",
         )
         await corners(page).first.click()
+        await expect(note(page)).to_have_text("That pair had expired. Here is another one.")
         await expect(corners(page).first).to_be_enabled()
         await voted(page)
         await page.page.evaluate(SPOIL_VISIT)

@@ -979,7 +979,10 @@ async def test_a_comment_whose_answer_was_lost_is_posted_once_from_a_page_that_i
 
 
 async def test_a_second_review_leads_to_the_first(guarded: Visited, browser: Browser) -> None:
-    """With what was written now; the first stays as it is until that is saved. Cancelled, it is a comment again."""
+    """With what was written now; the first stays as it is until that is saved. Cancelled, it is a comment again.
+
+    So it is if the first was changed before.
+    """
     async with guarded.page(browser, COMMENTS % "reviewed", member="reviewer") as page:
         for body in ("It is good.", "It fell apart."):
             await button(page, "Write a comment").click()
@@ -1005,6 +1008,14 @@ async def test_a_second_review_leads_to_the_first(guarded: Visited, browser: Bro
         await page.page.reload()
         await expect(element(page).locator("article")).to_contain_text("It fell apart.")
         await expect(element(page).locator("form")).to_have_count(0)
+        await button(page, "Write a comment").click()
+        await element(page).get_by_role("radio", name="3 stars").check()
+        await element(page).get_by_label("Your comment").fill("It was mended.")
+        await button(page, "Post").click()
+        await button(page, "Change my review").click()
+        await button(page, "Cancel").click()
+        await button(page, "Write a comment").click()
+        await expect(element(page).get_by_label("Your comment")).to_have_value("It was mended.")
 
 
 async def test_a_guest_who_may_not_comment_is_led_to_sign_in(guarded: Visited, browser: Browser) -> None:
