@@ -15,7 +15,6 @@ from datastore.dynamo.table import Table
 
 PROBE = "PROBE"
 """The partition of the items with which an engine is tried."""
-_POLL_SECONDS = 0.5
 _UNKNOWN_SECONDS = 30.0
 KEY_ATTRIBUTES = ("pk", "sk", *(f"{index}{part}" for index in INDEXES for part in ("pk", "sk")))
 
@@ -54,25 +53,24 @@ async def create(table: Table) -> bool:
         if rejected.code != "ResourceInUseException":
             raise
         created = False
-    described = await _once_active(table, time.monotonic() + _UNKNOWN_SECONDS if created else 0.0)
+    unknown_until = time.monotonic() + _UNKNOWN_SECONDS if created else 0.0
+    # Nothing tells when: it can only be polled.
+    while (described := await _described(table, unknown_until)).get("TableStatus") != "ACTIVE":  # noqa: ASYNC110
+        await asyncio.sleep(0.5)
     if not differences(described) and not await removes_expired_items(table):
         wanted = {"Enabled": True, "AttributeName": TTL}
         await retry(table.client.update_time_to_live, TableName=table.name, TimeToLiveSpecification=wanted)
     return created
 
 
-async def _once_active(table: Table, unknown_until: float) -> Mapping[str, Any]:
-    """The description of a table once it can be used, which DynamoDB may not know for a moment after it was created."""
-    while True:
-        try:
-            described = await table.describe()
-        except Rejected as rejected:
-            if rejected.code != "ResourceNotFoundException" or time.monotonic() > unknown_until:
-                raise
-        else:
-            if described["TableStatus"] == "ACTIVE":
-                return described
-        await asyncio.sleep(_POLL_SECONDS)
+async def _described(table: Table, unknown_until: float) -> Mapping[str, Any]:
+    """The table's description; an empty one while DynamoDB may not know yet that it has created it."""
+    try:
+        return await table.describe()
+    except Rejected as rejected:
+        if rejected.code != "ResourceNotFoundException" or time.monotonic() > unknown_until:
+            raise
+        return {}
 
 
 async def removes_expired_items(table: Table) -> bool:
