@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -57,9 +58,11 @@ async def run(proxy: RestrictingProxy, table: Table, *arguments: str, **more: st
 
 
 async def let_a_message_wait(table: Table, webhook: str) -> None:
-    """For so long that it is given up when it fails."""
-    occurred = Ids().next(utc_now() - timedelta(days=2))
-    await table.write(DELIVERY.put(new_delivery(webhook, Occurrence(occurred, "member.erased", "User:admin"))))
+    """That has failed for so long that it is given up when it fails again."""
+    now = utc_now()
+    since = now - timedelta(days=2)
+    delivery = new_delivery(webhook, Occurrence(Ids().next(since), "member.erased", "User:admin"))
+    await table.write(DELIVERY.put(replace(delivery, since=since, next_at=now)))
 
 
 async def test_each_role_can_do_its_work_with_its_policy_and_has_no_other_permission(
