@@ -124,7 +124,7 @@ async def test_what_has_expired_is_removed(running: Engine) -> None:
     async with open_table("ringside", url=running.url) as table:
         await create(table)
         await ensure_layout(table)
-        for name, days in (("old", -3), ("newer", -2), ("ended today", 0), ("valid", 1)):
+        for name, days in (("old", -3), ("newer", -2), ("ended today", -0.5), ("valid", 1)):
             await table.write(CREATED.put(Created("Board", name, now + timedelta(days=days))))
         async with serving(settings_for(RunningEngine("dynoxide", running.url), "ringside")) as client:
 

@@ -230,7 +230,7 @@ async def test_an_address_without_an_answer_says_so_in_the_shape_of_graphql(
 
 
 async def test_an_address_that_a_setting_turns_on_names_the_setting(one_client: Client) -> None:
-    """Whoever has told the provider where to lead people back, and not the service of its client, learns what lacks."""
+    """An operator who has set up the provider, but not the service, learns what is missing."""
     response = await one_client.http.get("/sign-in/callback")
     assert response.status_code == 404
     assert "RINGSIDE_OIDC_CLIENT_ID" in response.json()["errors"][0]["message"]

@@ -144,7 +144,7 @@ async def test_two_searches_at_once_are_one(default_engine: RunningEngine, one_t
 
 
 async def test_what_a_search_has_found_is_shown_although_the_next_one_begins_as_it_ends(one_table: Table) -> None:
-    """It ends between the two reads of whoever begins the next one, who then reads again."""
+    """It ends after the next one has read it and before that is stored: the next one reads again."""
     first = SuspectSearch("main", "first", 1)
     await one_table.transact(search_put(first, None))
     await show_search(one_table, "main", "first", utc_now(), votes=30, voters=1)

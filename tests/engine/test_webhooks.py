@@ -245,7 +245,7 @@ async def test_a_dead_letter_is_queued_again(one_hooked: Client, pace: Pace) -> 
 
 
 async def test_what_waits_for_its_next_attempt_is_delivered_at_once_if_it_is_asked_for(one_hooked: Client) -> None:
-    """It would wait for up to an hour, and might be given up then, though whoever asks knows that it would succeed."""
+    """Else an admin who has mended the receiver would wait for an hour, and the message might be given up."""
     now, table = utc_now(), one_hooked.services.table
     async with receiving() as receiver:
         added = await add(one_hooked, receiver, "comment.posted")

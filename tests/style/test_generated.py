@@ -51,7 +51,7 @@ def test_no_record_is_taken_for_another() -> None:
 
 @pytest.mark.parametrize("name", re.findall(r"`ringside ([a-z ]+)`", commands_table()))
 def test_the_guide_lists_no_group_of_commands_as_a_command(name: str) -> None:
-    """Whoever types a line of the table runs something, and is not shown what else there is to type."""
+    """Each line of the table runs something, and does not only print help."""
     first, *inner = name.split()
     command = load_command(first)
     for each in inner:
