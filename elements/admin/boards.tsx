@@ -240,7 +240,8 @@ export class Boards implements Area {
   }
 
   private async seek() {
-    if (await this.job(FIND_SUSPECTS, { board: this.board!.slug })) await this.goToSuspects();
+    const { slug } = this.board!;
+    if ((await this.job(FIND_SUSPECTS, { board: slug })) && this.wanted === slug) await this.goToSuspects();
   }
 
   private async goToSuspects() {

@@ -6,7 +6,7 @@ import {
   ADD_WEBHOOK, DELIVERIES, type DeliveriesData, REDELIVER, REMOVE_WEBHOOK, ROTATE_WEBHOOK_SECRET, WEBHOOKS, type WebhooksData,
 } from '../generated/admin';
 import { ask } from '../service';
-import { type Area, Hidden, type Page, copy, ended, moment, time } from './area';
+import { type Area, Hidden, type Page, copy, ended, firstClick, moment, time } from './area';
 import { Draft } from './draft';
 import { Pages, whole } from './pages';
 
@@ -133,7 +133,7 @@ export class Webhooks implements Area {
           </div>
         )}
         <div class="row">
-          <button type="button" onclick={() => this.rotate()}>{page.t('newSecret')}</button>
+          <button type="button" onclick={firstClick(() => this.rotate())}>{page.t('newSecret')}</button>
           <button type="button" class="plain" onclick={() => this.remove()}>{page.t('remove')}<span class="hidden"> {webhook.url}</span></button>
         </div>
         <form class="row end" onsubmit={(event: Event) => this.redeliver(event)}>

@@ -480,6 +480,27 @@ async def test_suspects_are_shown_with_their_own_board_only(visited: Visited, br
     await expect(found).to_have_count(0)
 
 
+async def test_the_end_of_a_search_leaves_the_board_that_was_chosen_meanwhile(
+    visited: Visited, browser: Browser
+) -> None:
+    """It is said; nothing is shown of a search on another board, and the keys stay where they are."""
+    for slug in ("searched", "looked-at"):
+        await board(visited, slug)
+    page = (await opened(visited, browser, "editor", "#/boards")).page
+    await page.get_by_role("button", name="Board searched").click()
+    other = page.get_by_role("heading", name="Board looked-at")
+    sent: list[str] = []
+    async with held_back(page, "idempotencyKey"):
+        await page.get_by_role("button", name="Look for suspects").click()
+        await page.get_by_role("button", name="Board looked-at").click()
+        await expect(other).to_be_visible()
+        page.on("request", lambda request: sent.append(request.post_data or ""))
+    await expect(page.get_by_role("status")).to_contain_text("Votes seen")
+    await page.get_by_role("button", name="Board searched").click()
+    await expect(other).to_have_count(0)
+    assert not [text for text in sent if "atMost" in text]
+
+
 def vote_left(visited: Visited, slug: str, votes: int, user: str = "sinister") -> None:
     """A member's votes, all for the left side."""
     with visited.client(user, "member") as client:

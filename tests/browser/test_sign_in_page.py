@@ -207,6 +207,15 @@ async def test_who_was_signed_in_by_a_press_whose_last_answer_was_lost_presses_a
     await expect(page.get_by_role("button", name="Not now")).to_be_visible()
 
 
+async def test_a_page_that_cannot_ask_who_is_signed_in_says_so(world: World, context: BrowserContext) -> None:
+    """A member would take the ways to sign in for being signed out."""
+    page = await context.new_page()
+    await page.route("**/graphql", lambda route: route.abort())
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await expect(page.get_by_label("Email address")).to_be_visible()
+    await expect(page.get_by_role("status")).to_contain_text("That did not work")
+
+
 async def test_who_has_to_confirm_a_sign_in_is_asked_although_there_is_a_session(
     world: World, context: BrowserContext
 ) -> None:

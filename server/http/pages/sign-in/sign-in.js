@@ -677,7 +677,11 @@ async function begin() {
     }
     return;
   }
-  signedIn = await ask(Viewer).catch(() => null);
+  let unread = null;
+  signedIn = await ask(Viewer).catch(error => {
+    unread = error;
+    return null;
+  });
   const isDone = location.pathname.endsWith('/done');
   if (isDone && signedIn) { // back from the provider, which is no place to load again
     history.replaceState(null, '', `/sign-in${location.search}`);
@@ -696,6 +700,7 @@ async function begin() {
   else showSignedIn();
   if (then) history.replaceState(null, '', location.pathname + location.search);
   if (asked.error) tell(say(asked.error));
+  else if (unread) tell(reason(unread));
   else if (asked.again) tell(say('again'));
 }
 
