@@ -32,7 +32,8 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, VocabularyOfUser, Nod
     avatar_url: str | None = described("The address of a picture.")
     email: str | None = field(visibility.email, "Visible to the member and to admins only.")
     time_zone: str | None = field(
-        visibility.time_zone, "An IANA time zone, which decides the member's day. Visible to the member only."
+        visibility.time_zone,
+        "An IANA time zone, which decides the member's day: UTC if null. Visible to the member only.",
     )
     daily_word_at: str | None = field(
         visibility.daily_word_at,

@@ -125,7 +125,7 @@ PredictionConnection = connection(Prediction, "A page of predictions.", edge="A 
 
 @record_type(event_store.Event, "An evening of matches to predict.")
 class Event(Node):
-    slug: str = described("Day and name in a form for URLs. It changes with them; only the id is permanent.")
+    slug: str = described("Day in UTC and name, in a form for URLs. It changes with them; only the id is permanent.")
     name: str = described("Its name.")
     season: str = described("The season it counts for.")
     starts_at: datetime = described("When it begins. It locks automatically at this time.")

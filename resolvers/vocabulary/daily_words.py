@@ -85,7 +85,7 @@ async def daily_word_words(ctx: Context, dailies: Sequence[visibility.ShownDaily
 
 
 async def upcoming_words(ctx: Context, /, *, list: ListId, days: int = 14) -> Sequence[visibility.ShownDailyWord]:  # noqa: A002
-    """For those who may change the list, who may then correct or remove a word before its day."""
+    """For those who may change the list, who may then correct a word, or remove it until its day begins anywhere."""
     ctx.signed_in()
     word_list = await visibility.load_list(ctx, list, 0)
     if word_list is None:

@@ -89,7 +89,7 @@ async def test_a_word_that_is_drawn_meanwhile_is_not_shown_twice(one_client: Cli
 
 
 async def test_a_day_that_has_begun_in_the_east_keeps_its_word(one_client: Client) -> None:
-    """Tomorrow's word, drawn before today's for somebody whose day it is, stays where it is."""
+    """Tomorrow's word, drawn before today's for somebody whose day it is, stays where it is, even once removed."""
     at_noon(one_client)
     list_id = await public_list(one_client)
     east, editor = one_client.member("east"), one_client.member("eve", Role.EDITOR)
@@ -99,6 +99,8 @@ async def test_a_day_that_has_begun_in_the_east_keeps_its_word(one_client: Clien
     ahead = await editor.ask(UPCOMING, list=list_id, days=5)
     assert ahead[1] == tomorrow
     assert len({each["word"]["id"] for each in ahead}) == 5
+    await editor.ask(REMOVE_WORD, input={"word": tomorrow["word"]["id"]})
+    assert (await editor.ask(UPCOMING, list=list_id, days=5))[:2] == ahead[:2]
 
 
 async def test_only_those_who_may_change_a_list_look_ahead(one_client: Client) -> None:

@@ -357,6 +357,12 @@ function fillProfile() {
   const chosen = timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zones = new Set([...Intl.supportedValuesOf('timeZone'), 'UTC', chosen]);
   by('zone').replaceChildren(...[...zones].sort().map(zone => option(zone, zone.replaceAll('_', ' '), chosen)));
+  fillZoneHint();
+}
+
+// The browser's zone is shown to whom has none, and counts once it is saved, with the name or with the emails.
+function fillZoneHint() {
+  by('zone-hint').textContent = say(signedIn.timeZone ? 'timeZoneHint' : 'noTimeZoneHint');
 }
 
 function fillSuspension(suspension) {
@@ -385,6 +391,7 @@ function fillEmails() {
   const text = each => (each ? say('before', { time: format(each) }) : say('never'));
   by('reminder').replaceChildren(...choices.map(each => option(each, text(each), hours)));
   by('word-at').value = signedIn.dailyWordAt ?? '';
+  fillZoneHint();
 }
 
 function fillIdentities() {
