@@ -8,6 +8,7 @@
 | those that are too many         | that query; BatchWriteItem                                   | 1, seldom 2 |
 | end a session                   | Delete                                                       | 1          |
 | end all of a member             | that query; BatchWriteItem; the query until none is left     | 3, seldom more |
+| end all but one with something  | that query; Deletes in the transaction of it                 | 1          |
 | used on another day             | Put, if it is still there                                    | 1 a day    |
 
     rst_ · member's id (26 letters) · secret (32 letters, 160 bits) · CRC-32 of all before (7 letters)
@@ -41,6 +42,8 @@ UNUSED = timedelta(days=30)
 LONGEST = timedelta(days=180)
 MOST_SESSIONS = 50
 """Of one member; with one more, the one that was used the longest ago ends."""
+MOST_ENDED_AT_ONCE = 70
+"""In a transaction of at most 100 writes. More there are only while somebody begins them."""
 MOST_PASSES = 5
 """Over a member's sessions, to end them all. Somebody who keeps beginning new ones must not keep this going."""
 
@@ -168,6 +171,12 @@ async def end_sessions(table: Table, user: str, *, but: SessionKey | None = None
         await table.write_many(SESSION.delete(SESSION.item_key(session)) for session in sessions)
         ended += [session.key for session in sessions]
     return ended
+
+
+async def ending(table: Table, user: str, *, but: SessionKey | None) -> tuple[list[SessionKey], list[ProofWrite]]:
+    """A member's sessions, perhaps but one, and what ends them in the transaction of what they must not outlive."""
+    keys = [each.key for each in await read_sessions_of(table, user) if each.key != but][:MOST_ENDED_AT_ONCE]
+    return keys, [ProofWrite(SESSION.delete(SESSION.at(user=user, token_hash=hashed))) for _, hashed in keys]
 
 
 async def record_use(table: Table, used: Session) -> None:

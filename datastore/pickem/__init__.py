@@ -8,7 +8,7 @@
 | seasons, or a season's events          | SEASONS, all or <season>#…, consistent: 0.1 KB an event    | 1 a 1,000   |
 | all events, missing none               | the first; Query CREATED#EVENT; then the next              | 1 more      |
 | one event, the events of a page        | BatchGetItem, consistent                                   | 1 a hundred |
-| an event's card                        | EVENT#<id> MATCH#…, consistent; cached for the version     | 1 a version |
+| an event's card                        | EVENT#<id> MATCH#…, consistent; cached for a minute        | 1 a minute  |
 | picks per team                         | BatchGetItem of the gates, once it is locked; then cached  | 1 an event  |
 | a new event                            | Put CREATED#EVENT beside a transaction: 48 gates; then     | 3           |
 |                                        | another one: event, matches, season's entry                |             |

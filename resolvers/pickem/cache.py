@@ -1,7 +1,9 @@
 """What a process remembers of pick'em, and the locking of due events.
 
 Events, seasons and members are read for every request. The rest cannot change: a card belongs to a version of its
-event, pick counts are final once the event is locked, and a histogram belongs to a revision.
+event, pick counts are final once the event is locked, and a histogram belongs to a revision. Only a card is read again
+after a minute: its first read may see the event's new version and not yet the match that was changed with it, while
+that transaction ends.
 
 An event whose start has passed is shown as locked at once, since its gates refuse predictions by the clock. The lock is
 stored in the background, and the event's picks are shown only after that. So an event that cannot be locked at the
@@ -42,7 +44,7 @@ from resolvers.requests.context import Context, Services
 
 # ── pickem cache ──
 
-_HOUR = 3600.0
+_MINUTE, _HOUR = 60.0, 3600.0
 _MOST = 200
 """How many cards, counts and histograms are kept of each kind, and of how many lists the first page's members."""
 
@@ -78,7 +80,7 @@ class PickemCache:
         )
         self.members = cache.batches("members", self._read_member_pages)
         self.cards: Reads[tuple[str, int], Mapping[str, Match]] = cache.each(
-            "cards", lambda key: events.read_matches(table, key[0]), age=_HOUR, most=_MOST
+            "cards", lambda key: events.read_matches(table, key[0]), age=_MINUTE, most=_MOST
         )
         # By event and version, since removing a prediction gives the event another version too.
         self.pick_counts: Reads[tuple[str, int], PickCounts] = cache.each(
@@ -228,9 +230,8 @@ async def load_locked_if_due(services: Services, event_id: str) -> Event | None:
 # A league and the viewer's place in it are read for every request, and the season's revision with them: a league's
 # id holds its season, so that need not be looked up first. What depends on them is remembered for a revision of the
 # league and of the season: the members, and their standings, which are the season's own. So a change is seen at the
-# next request; what was read while members came and went is read again after `_AGE` at the latest.
+# next request; what was read while members came and went is read again after a minute at the latest.
 
-_AGE = 60.0
 _LEAGUES = 64
 """How many leagues' members are remembered: at most 100 kB each."""
 _KNOWN = 10_000
@@ -263,7 +264,7 @@ class LeagueCache:
         self._services = services
         self._known: BoundedDict[str, None] = BoundedDict(_KNOWN)
         self.leagues = services.cache.batches("leagues", self._read_leagues)
-        self.rosters = services.cache.each("league_members", self._read_roster, age=_AGE, most=_LEAGUES)
+        self.rosters = services.cache.each("league_members", self._read_roster, age=_MINUTE, most=_LEAGUES)
 
     async def _read_leagues(self, keys: Sequence[LeagueKey]) -> Mapping[LeagueKey, LeagueRecords]:
         valid = [key for key in keys if is_league_id(key[0])]

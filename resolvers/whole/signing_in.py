@@ -220,29 +220,29 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
     return await _with_address(services, await _read(services, await members.make(shown)), proof.email)
 
 
-async def _add(
-    services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, proof: ProofWrite | None = None
-) -> Profile:
+async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, *proofs: ProofWrite) -> Profile:
     """The member, who signs in by one thing more and is no guest any longer.
 
+    A guest's other sessions end with that: whoever kept one must not have it as the member, whatever fails afterwards.
     NotSignedIn if their session was ended, or their token's identity removed, of which this process has yet to hear.
     """
-    session, proofs = member.session, () if proof is None else (proof.write,)
-    by = None if session is None else session_store.going_on(session.key).write
+    table, key = services.table, None if member.session is None else member.session.key
+    by = None if key is None else session_store.going_on(key).write
+    earlier, ends = await session_store.ending(table, member.id, but=key) if member.is_guest else ([], [])
+    writes = [each.write for each in (*proofs, *ends)]
     try:
         changed = await identity_store.add_identity(
-            services.table, member.id, shown, unit, *proofs, by=by, bearer=member.identity
+            table, member.id, shown, unit, *writes, by=by, bearer=member.identity
         )
     finally:
-        if session is not None:
-            services.get(Sessions).ended([session.key])  # read anew
+        services.get(Sessions).ended(earlier if key is None else [key, *earlier])  # read anew
     services.get(Members).forget(map(IdentityKey.parse, changed.identities))
     services.profiles.put(changed.user, services.with_name(changed))
     return services.with_name(changed)
 
 
 async def _end_sessions(services: Services, user: str, *, but: SessionKey | None = None) -> None:
-    """End the sessions that a member had as a guest: somebody who used the browser before may have kept one."""
+    """End what is left of the sessions that a member had as a guest: one that has begun meanwhile, say."""
     ended = await session_store.end_sessions(services.table, user, but=but)
     services.get(Sessions).ended(ended)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,13 +26,15 @@ from datastore.people.profiles import read_profile
 from resolvers.members.signing_in import begin_for_page
 from resolvers.people.identities import Members
 from resolvers.requests.context import PROFILE_AGE, Role
-from resolvers.values.node_ids import parse_node_key
+from resolvers.values.node_ids import node_id, parse_node_key
 from schema import schema
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.command import on_table, ringside
 from tests.confirmations import ADA, MailingService, mailing
 from tests.erasing import EXPORT
+from tests.intercepted import Send, intercepted
+from tests.killed import Killed
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, POST_COMMENT, SUSPEND, UPDATE_BOARD, UPDATE_PROFILE, mutation
 from tests.season import EventEditor, submit
 from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, signed_in
@@ -141,6 +144,26 @@ async def test_no_earlier_session_of_a_guest_is_the_member_s(mail: MailingServic
         statuses = [(await one.post(VIEWER)).status_code for one in (with_token(mail, {"token": kept}), guest)]
         assert statuses == [401, 200 if add else 401]
         assert add or (await with_token(mail, answer).ask(VIEWER))["email"] == address
+
+
+async def test_an_earlier_session_of_a_guest_ends_with_their_being_one(mail: MailingService) -> None:
+    """In one transaction: whatever is killed or cut off after it, whoever kept the session is never the member."""
+    table = mail.client.services.table
+    for address, add in ((ADA, True), ("bob@example.org", False)):
+        guest = await a_guest(mail)
+        profile = await read_profile(table, parse_node_key("User", (await guest.ask(VIEWER))["id"]))
+        assert profile is not None
+        _, kept = await begin_for_page(mail.client.services, profile, SignInMethod.GUEST)
+        code = await asked(mail, address, guest)
+        given = {"request": code["request"], "code": code["code"], "idempotencyKey": f"{add}"}
+        with suppress(Killed), intercepted(table, ("batch_write_item",), killed):
+            await guest.ask(ADD if add else SIGN_IN, input=given)
+        assert (await with_token(mail, {"token": kept}).post(VIEWER)).status_code == 401
+        assert (await guest.ask(ADD if add else SIGN_IN, input=given))["user"]["id"] == node_id("User", profile.user)
+
+
+async def killed(_: str, __: Send) -> None:
+    raise Killed
 
 
 async def test_an_ended_session_of_a_guest_gives_them_no_address(mail: MailingService) -> None:

@@ -10,7 +10,7 @@ import pytest
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
-from datastore.pickem.events import read_events
+from datastore.pickem.events import MATCH, read_events, read_matches
 from resolvers.pickem.cache import PickemCache
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
@@ -456,6 +456,21 @@ async def test_a_request_that_read_an_older_card_takes_later_picks_out_of_the_co
     reading_earlier(monkeypatch, older)
     await submit(ada, event, [(first, 1)])
     assert await breaches_in(one_client.services) == []
+
+
+async def test_a_card_that_was_read_while_a_change_of_it_ended_is_read_again(one_client: Client) -> None:
+    """A transaction's items may be seen one after the other: the event's new version, and the match as it was."""
+    editor, table = EventEditor(one_client), one_client.services.table
+    event, [match] = await editor.card(10)
+    before = await read_matches(table, parse_node_key("Event", event))
+    await editor.client.ask(UPDATE_MATCH, input={"match": match, "name": "Title match"})
+    after = await read_matches(table, parse_node_key("Event", event))
+    await table.write(*map(MATCH.put, before.values()))
+    assert [one["name"] for one in (await one_client.ask(EVENT_BY_ID, id=event))["matches"]] == ["Singles"]
+    await table.write(*map(MATCH.put, after.values()))
+    known_at = one_client.services.cache.clock()
+    one_client.services.cache.clock = lambda: known_at + 60.0
+    assert [one["name"] for one in (await one_client.ask(EVENT_BY_ID, id=event))["matches"]] == ["Title match"]
 
 
 NEXT = "query ($season: String) { nextEvent(season: $season) { name } }"
