@@ -43,6 +43,8 @@ LONGEST_SEND = 300.0
 _TIMEOUT_OF_REQUEST = 10.0
 """For each step of an email that somebody waits for."""
 _GOODBYE = 1.0
+_ENDING = 3.0
+"""How long an email that is being sent is waited for when its run ends: less than what is left of a lost lease."""
 _ATTEMPTS = 3
 _PAUSE = 2.0
 _TEMPORARY = range(400, 500)
@@ -409,10 +411,23 @@ class Emails:
     """How late the indexes may be."""
 
     async def send_once(self, kind: SentEmails[E], record: E, email: Email) -> bool:
-        """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost."""
-        table = self.services.table
-        if not await kind.begin(table, record):
+        """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost.
+
+        If the process stops, it is carried out for a moment: once it is handed over, the next run would send it again.
+        """
+        if not await kind.begin(self.services.table, record):
             return False
+        sending = asyncio.ensure_future(self._send_and_mark(kind, record, email))
+        try:
+            await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            await asyncio.wait({sending}, timeout=_ENDING)
+            sending.cancel()
+            await asyncio.wait({sending})
+            raise
+        return True
+
+    async def _send_and_mark(self, kind: SentEmails[E], record: E, email: Email) -> None:
         try:
             await self.transport.send(email)
         except DeliveryUnknown as error:
@@ -421,5 +436,4 @@ class Emails:
             raise FailedForNow(str(error)) from None
         except EmailRejected as error:
             raise SendingFailed(str(error)) from None
-        await kind.mark_sent(table, record, self.services.clock())
-        return True
+        await kind.mark_sent(self.services.table, record, self.services.clock())
