@@ -10,6 +10,7 @@ DeliveryUnknown    the connection was lost after the email was handed over: it m
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -245,8 +246,8 @@ def _is_permanent(error: BaseException) -> bool:
     return refused or isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError)
 
 
-def _refused(error: aiosmtplib.SMTPResponseException) -> Exception:
-    reason = _describe(error)
+def _refused(error: aiosmtplib.SMTPResponseException, recipient: str) -> Exception:
+    reason = _describe(error, recipient)
     return Again(RejectedForNow(reason)) if error.code in _TEMPORARY else EmailRejected(reason)
 
 
@@ -270,10 +271,10 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
             await connection.data(email.content, timeout=last_step)
     except aiosmtplib.SMTPResponseException as error:
         await _or_close(connection, connection.rset())
-        raise _refused(error) from None
+        raise _refused(error, recipient) from None
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
-        reason = _describe(error)
+        reason = _describe(error, recipient)
         raise (DeliveryUnknown(reason) if handed_over else Again(RejectedForNow(reason))) from None
 
 
@@ -285,10 +286,13 @@ async def _or_close(connection: aiosmtplib.SMTP, command: Awaitable[object]) -> 
         connection.close()
 
 
-def _describe(error: BaseException) -> str:
-    """The server's answer on one line, for a report."""
+def _describe(error: BaseException, recipient: str | None = None) -> str:
+    """The server's answer on one line, for a report or a log: without the recipient's address, which many repeat."""
     code = f"{error.code} " if isinstance(error, aiosmtplib.SMTPResponseException) else ""
-    return " ".join(f"{code}{getattr(error, 'message', '') or str(error) or type(error).__name__}".split())[:300]
+    answer = " ".join(f"{code}{getattr(error, 'message', '') or str(error) or type(error).__name__}".split())
+    if recipient:
+        answer = re.sub(re.escape(recipient), "the recipient", answer, flags=re.IGNORECASE)
+    return answer[:300]
 
 
 @asynccontextmanager
