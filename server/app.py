@@ -167,6 +167,9 @@ async def _opened(
 ) -> AsyncIterator[dict[str, Any]]:
     """The ASGI state of requests, as long as the service runs."""
     async with AsyncExitStack() as stack:
+        traces = Traces(settings.otlp_endpoint) if settings.otlp_endpoint else None
+        if traces:  # which end last: a collector that does not answer would take the time of all others
+            stack.push_async_callback(traces.close)
         if table is None:
             table = await stack.enter_async_context(open_checked_table(settings))
         services = Services(table, settings.seal(), settings.policy())
@@ -187,9 +190,6 @@ async def _opened(
         for repeated in (deliverer, _watch(services, deliverer), usage, *schedules):
             stack.push_async_callback(repeated.close)
             repeated.start()
-        traces = Traces(settings.otlp_endpoint) if settings.otlp_endpoint else None
-        if traces:
-            stack.push_async_callback(traces.close)
         closing = asyncio.Event()
         _set_at_signals(closing)
         quotas = _quotas(settings)

@@ -31,9 +31,10 @@ killed, it then comes a second time, with the same Message-ID.
 Only the process that holds the lease of the emails sends any. So a record that is not marked as sent is of an attempt
 that has ended. A member may get an email a second time, with the same Message-ID, if the process was killed or lost the
 table after the mail server accepted it and before it was marked, or never heard whether the server has it. While the
-processes run, nothing else sends one twice: each checks its lease right before it hands an email over, and stops in the
-middle if it can no longer renew it. One case is left: a process that is halted at exactly this moment, for longer than
-the lease lasts, and then resumed, sends its email although another process has taken over.
+processes run, nothing else sends one twice: each checks its lease right before it hands an email over, and stops within
+three seconds if it can no longer renew it, before another process begins. So does one that is told to stop: it waits so
+long for what it is sending. One case is left: a process that is halted at exactly this moment, for longer than the
+lease lasts, and then resumed, sends its email although another process has taken over.
 """
 
 from dataclasses import dataclass, replace

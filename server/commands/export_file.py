@@ -42,7 +42,7 @@ from resolvers.transfer.loop import Advance
 from resolvers.transfer.readers import Row, Unreadable, json_lines
 from server import Failed
 from server.engine import EngineInUse, copy_file, required_binary, run_engine_async, table_file
-from server.engine.folder import has_table
+from server.engine.folder import check_file, has_table
 from server.engine.table import open_checked_table, open_unchecked_table, read_layout, validate_table
 from server.settings import Settings
 from server.settings.values import EMBEDDED, parse_engine
@@ -101,6 +101,7 @@ async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[Table
 
 def _copy(data: Path, folder: Path) -> None:
     """Copy the table of a data folder to another one, of which nothing else is kept."""
+    check_file(table_file(data))  # or the copy would be said to be damaged
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     copy_file(table_file(data), table_file(folder))

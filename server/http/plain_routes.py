@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from hashlib import sha256
+from http import HTTPStatus
 from typing import Final
 
 import orjson
@@ -24,12 +25,16 @@ from resolvers.requests.context import Context
 from resolvers.whole.exporting import PURPOSE
 from server.http.messages import SECURITY_HEADERS, client_address
 from server.http.pipeline import Pipeline
+from server.telemetry import Outcome
 
 # ── health ──
 # /livez says that the process runs, /readyz that the table answers.
 #
 # With the embedded engine, whose disk can be full, /readyz also writes an item of 64 KB and removes it. On DynamoDB it
 # only reads the table's status: throttled writes pass, and removing the process from service would make them worse.
+#
+# A failed check counts in the metrics like a request: where unready processes get no requests any more, nothing else
+# tells the alert that the table does not answer.
 
 READINESS_SECONDS = 2.0
 
@@ -50,8 +55,11 @@ class Readiness:
     async def endpoint(self, request: Request) -> JSONResponse:
         async with self._lock:
             if time.monotonic() > self._checked_until:
-                self._status = await _check(request.state.services.table, probe_writes=self._probe_writes)
+                pipeline: Pipeline = request.state.pipeline
+                self._status = await _check(pipeline.services.table, probe_writes=self._probe_writes)
                 self._checked_until = time.monotonic() + READINESS_SECONDS
+                if self._status[0] != HTTPStatus.OK:
+                    pipeline.metrics.finished(None, Outcome.UNAVAILABLE, 0.0)
         status, body = self._status
         return JSONResponse(dict(body), status)
 

@@ -10,6 +10,7 @@ DeliveryUnknown    the connection was lost after the email was handed over: it m
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -43,6 +44,8 @@ LONGEST_SEND = 300.0
 _TIMEOUT_OF_REQUEST = 10.0
 """For each step of an email that somebody waits for."""
 _GOODBYE = 1.0
+_ENDING = 3.0
+"""How long an email that is being sent is waited for when its run ends: less than what is left of a lost lease."""
 _ATTEMPTS = 3
 _PAUSE = 2.0
 _TEMPORARY = range(400, 500)
@@ -243,8 +246,8 @@ def _is_permanent(error: BaseException) -> bool:
     return refused or isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError)
 
 
-def _refused(error: aiosmtplib.SMTPResponseException) -> Exception:
-    reason = _describe(error)
+def _refused(error: aiosmtplib.SMTPResponseException, recipient: str) -> Exception:
+    reason = _describe(error, recipient)
     return Again(RejectedForNow(reason)) if error.code in _TEMPORARY else EmailRejected(reason)
 
 
@@ -268,10 +271,10 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
             await connection.data(email.content, timeout=last_step)
     except aiosmtplib.SMTPResponseException as error:
         await _or_close(connection, connection.rset())
-        raise _refused(error) from None
+        raise _refused(error, recipient) from None
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
-        reason = _describe(error)
+        reason = _describe(error, recipient)
         raise (DeliveryUnknown(reason) if handed_over else Again(RejectedForNow(reason))) from None
 
 
@@ -283,10 +286,13 @@ async def _or_close(connection: aiosmtplib.SMTP, command: Awaitable[object]) -> 
         connection.close()
 
 
-def _describe(error: BaseException) -> str:
-    """The server's answer on one line, for a report."""
+def _describe(error: BaseException, recipient: str | None = None) -> str:
+    """The server's answer on one line, for a report or a log: without the recipient's address, which many repeat."""
     code = f"{error.code} " if isinstance(error, aiosmtplib.SMTPResponseException) else ""
-    return " ".join(f"{code}{getattr(error, 'message', '') or str(error) or type(error).__name__}".split())[:300]
+    answer = " ".join(f"{code}{getattr(error, 'message', '') or str(error) or type(error).__name__}".split())
+    if recipient:
+        answer = re.sub(re.escape(recipient), "the recipient", answer, flags=re.IGNORECASE)
+    return answer[:300]
 
 
 @asynccontextmanager
@@ -409,10 +415,23 @@ class Emails:
     """How late the indexes may be."""
 
     async def send_once(self, kind: SentEmails[E], record: E, email: Email) -> bool:
-        """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost."""
-        table = self.services.table
-        if not await kind.begin(table, record):
+        """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost.
+
+        If the process stops, it is carried out for a moment: once it is handed over, the next run would send it again.
+        """
+        if not await kind.begin(self.services.table, record):
             return False
+        sending = asyncio.ensure_future(self._send_and_mark(kind, record, email))
+        try:
+            await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            await asyncio.wait({sending}, timeout=_ENDING)
+            sending.cancel()
+            await asyncio.wait({sending})
+            raise
+        return True
+
+    async def _send_and_mark(self, kind: SentEmails[E], record: E, email: Email) -> None:
         try:
             await self.transport.send(email)
         except DeliveryUnknown as error:
@@ -421,5 +440,4 @@ class Emails:
             raise FailedForNow(str(error)) from None
         except EmailRejected as error:
             raise SendingFailed(str(error)) from None
-        await kind.mark_sent(table, record, self.services.clock())
-        return True
+        await kind.mark_sent(self.services.table, record, self.services.clock())

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, shared_context
@@ -322,6 +323,17 @@ async def test_a_rejected_email_may_be_asked_for_again(mail: MailingService) -> 
     mail.mailbox.answer_recipient = lambda _: None
     assert await mail.ask(ADA, words) == {"email": ADA}
     assert mail.mailbox.recipients == [ADA]
+
+
+async def test_the_log_says_why_an_email_was_rejected_and_not_to_whom(mail: MailingService) -> None:
+    """Many mail servers repeat the address that they reject."""
+    words = await known_list(mail.client)
+    mail.mailbox.answer_recipient = lambda address: f"550 5.1.1 <{address.title()}>: no such mailbox"
+    with capture_logs() as logs:
+        await mail.ask(ADA, words)
+        assert await mail.client.member("ada").code(UPDATE_PROFILE, input={"email": ADA}) == "UNAVAILABLE"
+    reasons = [log["reason"] for log in logs if log["event"] == "a confirmation email was not sent"]
+    assert reasons == ["550 5.1.1 <the recipient>: no such mailbox"] * 2
 
 
 async def test_an_abandoned_email_is_sent_when_it_is_asked_for_again(mail: MailingService) -> None:

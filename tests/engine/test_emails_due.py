@@ -16,7 +16,7 @@ from datastore.vocabulary.daily import draw_daily_word
 from resolvers.requests.context import Services, utc_now
 from resolvers.values.node_ids import parse_node_key
 from server.mail.daily_run import DailyRun
-from server.mail.message import Letterhead, OtherEmails, Unsubscription
+from server.mail.message import Email, Letterhead, OtherEmails, Unsubscription
 from server.mail.runs import EmailSchedule, ReminderRun, turn
 from server.mail.sending import (
     EmailRejected,
@@ -38,7 +38,7 @@ from tests.mail_server import Outbox
 from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
 from tests.vocabulary import public_list
-from tests.waiting import LONGEST, until
+from tests.waiting import LONGEST, turns, until
 
 HOURS = "{ viewer { dailyWordAt lockReminderHours } }"
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -308,19 +308,48 @@ async def test_a_run_that_was_cut_short_is_another_processs_at_once(
     assert not await process(one_client).run_if_due()
 
 
-async def test_an_email_that_fails_for_now_is_sent_a_quarter_of_an_hour_later(one_client: Client) -> None:
-    """However seldom emails are sent. One that is rejected for good waits until they are."""
-    now, outbox = [one_client.services.clock()], Outbox()
+async def test_an_email_that_the_server_is_taking_when_a_process_stops_is_sent_once(one_client: Client) -> None:
+    """As at each deployment: the process waits for the answer, and the next one finds that it was sent."""
+    handed_over, answers = asyncio.Event(), asyncio.Event()
+
+    class Slow(Outbox):
+        async def send(self, email: Email) -> None:
+            await super().send(email)
+            handed_over.set()
+            await answers.wait()
+
+    ada, outbox = await wants(one_client, "ada"), Slow()
+    await ada.ask(SUBSCRIBE, input={"list": await public_list(one_client)})
+    stops = posting(one_client.services, outbox, 15)
+    stops.start()
+    await handed_over.wait()
+    stopping = asyncio.create_task(stops.close())
+    await turns()
+    answers.set()
+    await stopping
+    assert await posting(one_client.services, outbox, 15).run_if_due()
+    assert outbox.recipients == ["ada@example.org"]
+
+
+def posting(services: Services, outbox: Outbox, minutes: float) -> EmailSchedule:
+    """A process that sends what is due through an outbox."""
 
     class Posted(EmailSchedule):
         async def send(self, emails: Emails, due_at: str | None) -> None:
             await super().send(replace(emails, transport=outbox), due_at)
 
+    other = Services(services.table, services.seal, clock=services.clock)
+    other.leases.lasting = LONGEST
+    return Posted(other, Settings(secrets=("x" * 32,)), minutes)
+
+
+async def test_an_email_that_fails_for_now_is_sent_a_quarter_of_an_hour_later(one_client: Client) -> None:
+    """However seldom emails are sent. One that is rejected for good waits until they are."""
+    now, outbox = [one_client.services.clock()], Outbox()
     ada = await wants(one_client, "ada")
     await ada.ask(SUBSCRIBE, input={"list": await public_list(one_client)})
     services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
-    services.leases.lasting = LONGEST
-    schedule = Posted(services, Settings(secrets=("x" * 32,)), 360)
+    schedule = posting(services, outbox, 360)
     outbox.fails = lambda _: RejectedForNow("451 greylisted")
     with pytest.raises(FailedForNow):
         await schedule.run_if_due()

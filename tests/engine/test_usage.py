@@ -1,6 +1,7 @@
 """How much is done, by day and by operation: what all processes have reported, whichever of them has stopped."""
 
 import asyncio
+import socket
 from datetime import timedelta
 
 import pytest
@@ -80,6 +81,24 @@ async def test_operations_show_requests_refusals_units_and_dollars(one_table: Ta
     assert (refusal["requests"], refusal["refusals"]) == (3, 3)
     assert refusal["units"] > 0
     assert 0 < refusal["dollars"] < 0.001
+
+
+@pytest.mark.soak
+async def test_a_process_that_stops_reports_although_its_traces_cannot_be_delivered(
+    one_table: Table, settings: Settings
+) -> None:
+    """To wait for a collector that does not answer takes as long as a stopping process may use the table."""
+    assert one_table.name == settings.table
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with serving(settings.model_copy(update={"otlp_endpoint": endpoint})) as traced:
+            await newcomer(traced, "ada").code(REFUSED)
+    async with serving(settings) as later:
+        now = utc_now()
+        shown = await admin(later).ask(
+            OPERATIONS, **{"from": (now - WINDOW).isoformat(), "to": (now + WINDOW).isoformat()}
+        )
+    assert [one["requests"] for one in shown if one["name"] == "Refusal"] == [1]
 
 
 async def test_a_report_that_is_repeated_changes_nothing(one_client: Client) -> None:

@@ -4,10 +4,11 @@ import asyncio
 import gzip
 import io
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,14 @@ from server import Failed, audit, demo
 from server.commands import whole_table as commands
 from server.commands.export_file import End, ExportReader, at_place, identity
 from server.commands.whole_table import copy, export_table, import_table, open_export, open_spool
-from server.engine import run_engine_async
+from server.engine import run_engine_async, table_file
 from server.engine.table import UnusableTable
 from server.settings import Settings
 from tests.backups import counted, counting_writers
 from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table, ringside
 from tests.conftest import create_table, settings_for
-from tests.data_folders import write_profiles
+from tests.data_folders import refused_on, write_profiles
 from tests.engines import RunningEngine, running_engine
 from tests.service import start_service
 from tests.voting import settle_votes
@@ -182,6 +183,20 @@ def _checksum(content: bytes) -> str:
 
 
 # ── beside writers ──
+
+
+@pytest.mark.parametrize("place", [0, 4096 * 3])
+async def test_an_export_of_a_damaged_table_names_the_table_s_file(tmp_path: Path, place: int) -> None:
+    """Not its own copy of it, of which nothing is to be restored or moved away: as if that could not be kept."""
+    data = tmp_path / "data"
+    await write_profiles(data, *(f"user-{number}" for number in range(200)))
+    with closing(sqlite3.connect(table_file(data))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = table_file(data).read_bytes()
+    table_file(data).write_bytes(whole[:place] + bytes(20_000) + whole[place + 20_000 :])
+    refused = await asyncio.to_thread(refused_on, data, "export", "all", str(tmp_path / "export"))
+    assert str(table_file(data)) in "".join(refused.split())
+    assert "damaged" in refused
 
 
 async def test_an_export_of_the_embedded_engine_beside_writers_is_of_one_moment(tmp_path: Path) -> None:

@@ -137,6 +137,23 @@ async def test_an_unreachable_engine_is_unavailable_until_it_returns(visitor: Cl
     await until(is_renamed, "changes are made again")
 
 
+async def test_failed_health_checks_count_though_no_other_request_comes(visitor: Client, proxy: LaggingEngine) -> None:
+    """An orchestrator sends an unready service none, and without requests the alert of the table would never ring."""
+    await until(partial(_is_answered, visitor), "the service answers")
+    async with proxy.disconnected():
+        counted = await visitor.counted(Outcome.UNAVAILABLE)
+        assert (await visitor.http.get("/readyz")).status_code == 503
+        assert await visitor.counted(Outcome.UNAVAILABLE) == counted + 1
+
+    async def is_ready() -> bool:
+        return (await visitor.http.get("/readyz")).status_code == 200
+
+    await until(is_ready, "the engine is back")
+    counted = await visitor.counted(Outcome.UNAVAILABLE)
+    assert await is_ready()
+    assert await visitor.counted(Outcome.UNAVAILABLE) == counted
+
+
 async def _is_answered(client: Client) -> bool:
     return "errors" not in await client.answer("{ viewer { id } boards(first: 1) { nodes { slug } } }")
 
