@@ -44,8 +44,6 @@ LONGEST_SEND = 300.0
 _TIMEOUT_OF_REQUEST = 10.0
 """For each step of an email that somebody waits for."""
 _GOODBYE = 1.0
-_ENDING = 3.0
-"""How long an email that is being sent is waited for when its run ends: less than what is left of a lost lease."""
 _ATTEMPTS = 3
 _PAUSE = 2.0
 _TEMPORARY = range(400, 500)
@@ -413,6 +411,8 @@ class Emails:
     at_once: int = AT_ONCE
     index_lag: timedelta = timedelta()
     """How late the indexes may be."""
+    ending: float = 3.0
+    """How long an email that is being sent is waited for when its run ends: less than what is left of a lost lease."""
 
     async def send_once(self, kind: SentEmails[E], record: E, email: Email) -> bool:
         """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost.
@@ -425,7 +425,7 @@ class Emails:
         try:
             await asyncio.shield(sending)
         except asyncio.CancelledError:
-            await asyncio.wait({sending}, timeout=_ENDING)
+            await asyncio.wait({sending}, timeout=self.ending)
             sending.cancel()
             await asyncio.wait({sending})
             raise

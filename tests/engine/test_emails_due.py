@@ -336,7 +336,7 @@ def posting(services: Services, outbox: Outbox, minutes: float) -> EmailSchedule
 
     class Posted(EmailSchedule):
         async def send(self, emails: Emails, due_at: str | None) -> None:
-            await super().send(replace(emails, transport=outbox), due_at)
+            await super().send(replace(emails, transport=outbox, ending=LONGEST), due_at)
 
     other = Services(services.table, services.seal, clock=services.clock)
     other.leases.lasting = LONGEST
