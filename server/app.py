@@ -63,7 +63,7 @@ from server.http.endpoint import AllowedHosts, FastPath, ForeignOrigins, GraphQL
 from server.http.hosts import ANY, public_host
 from server.http.messages import GZIP_LEVEL, GZIP_MIN_BYTES, accepts_gzip, outside_graphql
 from server.http.pipeline import Pipeline, Quota, most_of_address
-from server.http.plain_routes import Readiness, alive, member_export, product_jsonld
+from server.http.plain_routes import Readiness, alive, as_written, member_export, product_jsonld
 from server.http.process import end_with_parent, tune_process
 from server.http.protocol import most_connections
 from server.http.sign_in import SignInPage, page_documents
@@ -149,8 +149,8 @@ def _routes(
         *explorer.routes(),
         *elements.routes(),
         Route("/livez", alive),
-        Route("/readyz", Readiness(probe_writes=is_embedded(settings.dynamodb_url)).endpoint),
-        Route("/metrics", exposition),
+        Route("/readyz", as_written(Readiness(probe_writes=is_embedded(settings.dynamodb_url)).endpoint)),
+        Route("/metrics", as_written(exposition)),
         *SignInPage(settings).routes(),
         *AdminPages(settings).routes(),
         Route(EXPORT_PATH, member_export),

@@ -7,6 +7,7 @@
 | products by five stars    | gsi1 LEADERS#<shard>, 8 shards merged                           | 8 at once a page  |
 | products not settled yet  | gsi1 UNSETTLED#<shard>                                          | 8 at once         |
 | settle one product        | LEADER, counts, LEADER, and at once each unsettled shard        | 4 in a row        |
+| drop shards of nothing    | Delete STATISTICS#<p> COUNTS#<lang>#<shard>, if it counts none  | 1 each            |
 
 Counts have partition keys of their own: a key takes 1,000 write units a second, and at 300 comments a second on one
 product the comments take 600 and their counts 600. They are spread over shards by the comment's id, so that posts on
@@ -17,6 +18,9 @@ LEADER item may be out of date, also after a crash. The mark is removed once LEA
 entry that the index shows late is settled late; one that it shows after it was settled costs two reads. The marks have
 eight index keys: 2,000 five-star comments a second, each on another product, write and remove 2,000 marks a second,
 500 a key. When these products are settled, 2,000 entries of the ranking move, 500 write units for each of its keys.
+
+Every page with statistics reads all shards of its product. So shards that count nothing any more are removed: else one
+comment that its author puts into one language after the other would leave thousands of them.
 """
 
 import asyncio
@@ -38,6 +42,7 @@ SHARDS = 16
 MARK_SHARDS = 8
 _AT_ONCE = 1000
 _NONE = (0,) * 6
+_NUMBERS = (*(f"r{rating}" for rating in range(6)), *(f"v{rating}" for rating in range(6)), "bytes", "replies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,10 @@ class ProductTally:
     @property
     def mark_shard(self) -> int:
         return self.shard % MARK_SHARDS
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(getattr(self, name) for name in _NUMBERS)
 
 
 PRODUCT_TALLY = Entity(
@@ -134,6 +143,8 @@ async def read_tallies(table: Table, product: str) -> list[ProductTally]:
 
 LEADER_SHARDS = 8
 _MARKS_AT_ONCE = 100
+_MOST_DROPPED, _DROPPED_AT_ONCE = 500, 16
+"""Whoever leaves more behind within two seconds changes something again, and so has the product settled again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +182,9 @@ async def read_unsettled_products(table: Table) -> list[str]:
 
 
 async def settle_product(table: Table, product: str) -> None:
-    """Bring LEADER up to date with the counts. Several processes may do so at once and end with the right sum.
+    """Bring LEADER up to date with the counts, and drop the shards that count nothing.
+
+    Several processes may do so at once and end with the right sum.
 
     LEADER is read before the counts. It is written only if its revision has not changed since, and always if a shard is
     marked. So a process with older counts cannot write after one that read newer counts and removed the mark. A shard
@@ -183,11 +196,12 @@ async def settle_product(table: Table, product: str) -> None:
         tallies = await read_tallies(table, product)
         marked = [tally for tally in tallies if tally.unsettled]
         five_stars = max(0, sum(tally.r5 for tally in tallies))
-        if not marked and five_stars == (leader.five_stars if leader else 0):
-            return
-        raised = Leader(product, five_stars, leader.revision + 1 if leader else 1)
-        await table.write(LEADER.put(raised, when=where(revision=leader.revision) if leader else absent()))
-        await gather_or_cancel(_unmark(table, tally) for tally in marked)
+        if marked or five_stars != (leader.five_stars if leader else 0):
+            raised = Leader(product, five_stars, leader.revision + 1 if leader else 1)
+            await table.write(LEADER.put(raised, when=where(revision=leader.revision) if leader else absent()))
+            await gather_or_cancel(_unmark(table, tally) for tally in marked)
+        empty = [tally for tally in tallies if tally.is_empty]
+        await gather_or_cancel((_drop(table, tally) for tally in empty[:_MOST_DROPPED]), _DROPPED_AT_ONCE)
 
     await optimistic(lambda: table.get(key, consistent=True), settle, idempotent=True)
 
@@ -198,3 +212,11 @@ async def _unmark(table: Table, tally: ProductTally) -> None:
     await table.try_write(
         PRODUCT_TALLY.update_with_indexes(unmarked, "unsettled", when=present() & where(marks=tally.marks))
     )
+
+
+async def _drop(table: Table, tally: ProductTally) -> None:
+    """Remove a shard that counted nothing, unless it does by now or is marked."""
+    still = where(unsettled=None, marks=tally.marks)
+    for name in _NUMBERS:
+        still &= absent(name) | where(**{name: 0})
+    await table.try_write(PRODUCT_TALLY.delete(PRODUCT_TALLY.item_key(tally), when=present() & still))

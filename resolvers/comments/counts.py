@@ -192,9 +192,13 @@ class LeaderSettler:
         self.patience = LONGEST_WAIT
 
     def comment_changed(self, change: CommentChange) -> None:
-        """Settle the product of a change that this process made, if it moved the number of five-star comments."""
+        """Settle the product of a change that this process made, if it moved the number of five-star comments.
+
+        Also if a comment counts no more in its language, of which it may have been the last one.
+        """
         comment = change.new or change.old
-        if comment is not None and _counts_five_stars(change.old) != _counts_five_stars(change.new):
+        moved = _counts_five_stars(change.old) != _counts_five_stars(change.new)
+        if comment is not None and (moved or _counted_in(change.old) not in (None, _counted_in(change.new))):
             self.settle_soon(comment.product)
 
     def settle_soon(self, product: str) -> None:
@@ -271,3 +275,8 @@ class LeaderSettler:
 
 def _counts_five_stars(comment: Comment | None) -> bool:
     return comment is not None and comment.held is None and comment.rating == RATINGS[-1]
+
+
+def _counted_in(comment: Comment | None) -> str | None:
+    """The language in which a comment counts."""
+    return None if comment is None or comment.held is not None else comment.language

@@ -4,6 +4,7 @@ Moderators and editors are never held. The author of a held comment learns that 
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
 from datastore.comments import hold_rules as rule_store
@@ -46,6 +47,12 @@ class Holding:
         if self._judge is None or self._judge.revision < rules.revision:
             self._judge = Judge(rules)
         return self._judge
+
+
+async def turn_of_author(ctx: Context) -> AbstractAsyncContextManager[None]:
+    """Held while a new comment is judged and stored, if a rule counts those of the hour: it counts what is stored."""
+    judge = await ctx.services.get(Holding).judge()
+    return ctx.services.turn("comments", ctx.viewer.id) if judge.asks_for_the_hour else nullcontext()
 
 
 async def hold_for(ctx: Context, comment: Comment) -> str | None:

@@ -97,6 +97,10 @@ class Judge:
     def asks_for_guests(self) -> bool:
         return any(rule.guests for rule in self._rules)
 
+    @property
+    def asks_for_the_hour(self) -> bool:
+        return any(rule.per_hour is not None for rule in self._rules)
+
     def suspects(self, comment: Comment, *, is_guest: bool) -> list[HoldRule]:
         """The rules, in their order, that hold a comment if its author's history is as they ask."""
         if not self._rules:

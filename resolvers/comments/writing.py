@@ -22,7 +22,7 @@ from datastore.dynamo import Window, gather_or_cancel, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, Refusal, require_revision
 from resolvers.comments import rules, visibility
 from resolvers.comments.counts import CountsCache, LeaderSettler
-from resolvers.comments.holding import hold_for
+from resolvers.comments.holding import hold_for, turn_of_author
 from resolvers.comments.notices import notice_of
 from resolvers.comments.proofs import examine, refused, require_unused
 from resolvers.people.challenges import Challenge, new_challenge, require_solution
@@ -64,11 +64,12 @@ async def post_comment(  # noqa: PLR0913 - the fields of its input
     await check_rate(ctx, "post")
     posted, shown = await _with_proof(ctx, posted, proof, is_reply=in_reply_to is not None)
     await require_challenge(ctx, solution)
-    posted = await _held_if_asked(ctx, posted)
-    if in_reply_to is not None:
-        posted = await _post_reply(ctx, posted, in_reply_to)
-    else:
-        await _post(ctx, posted, shown)
+    async with await turn_of_author(ctx):
+        posted = await _held_if_asked(ctx, posted)
+        if in_reply_to is not None:
+            posted = await _post_reply(ctx, posted, in_reply_to)
+        else:
+            await _post(ctx, posted, shown)
     ctx.services.activity["comments"] += 1
     return ChangedComment.to(posted)
 

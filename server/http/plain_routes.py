@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Final
 
 import orjson
 import structlog
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
@@ -26,6 +27,21 @@ from resolvers.whole.exporting import PURPOSE
 from server.http.messages import SECURITY_HEADERS, client_address
 from server.http.pipeline import Pipeline
 from server.telemetry import Outcome
+
+# ── what proxies hide ──
+# Load balancers may compare a path as the client has sent it, and the service routes by what it means.
+
+
+def as_written(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Answer at its path alone, and not at one like /%6Detrics."""
+
+    async def answer(request: Request) -> Response:
+        if request.scope["raw_path"] != request.scope["path"].encode():
+            raise HTTPException(404)
+        return await endpoint(request)
+
+    return answer
+
 
 # ── health ──
 # /livez says that the process runs, /readyz that the table answers.

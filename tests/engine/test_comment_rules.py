@@ -210,6 +210,24 @@ async def test_a_shard_that_changed_and_changed_back_stays_marked(
     assert leader.five_stars == 1
 
 
+async def test_a_product_s_counts_keep_nothing_of_languages_that_its_comments_have_left(one_client: Client) -> None:
+    """Each page reads them: a comment that went through thousands of languages would make them dear for ever."""
+    table, ada = one_client.services.table, one_client.member("ada")
+    comment = await post(ada)
+    for language in ("de", "es", "fr", "nl"):
+        await ada.ask(EDIT_COMMENT, input={"comment": comment["id"], "language": language})
+    for language in ("it", "pt"):
+        deleted = await post(ada, rating=1, language=language)
+        await ada.ask(DELETE_COMMENT, input={"comment": deleted["id"]})
+
+    async def is_in_one() -> bool:
+        return [(tally.language, tally.r5) for tally in await read_tallies(table, "42")] == [("nl", 1)]
+
+    await until(is_in_one, "what counts nothing is removed")
+    counted = await ada.ask('{ commentStatistics(product: "42") { total languages { language count } } }')
+    assert counted == {"total": 1, "languages": [{"language": "nl", "count": 1}]}
+
+
 async def test_a_settling_that_was_held_up_does_not_replace_newer_counts(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,15 @@ async def test_new_members_and_busy_ones_are_held(client: Client) -> None:
     assert names == ["New", "New", None, None, "Busy", "Busy"]
 
 
+async def test_comments_sent_at_the_same_moment_count_for_each_other(client: Client) -> None:
+    """A program that posts all at once gets no more past a rule about the hour than one that waits for each answer."""
+    await set_rules(client, {"name": "Busy", "perHour": 1})
+    ada, root = client.member("ada"), await post(client.member("bob"))
+    replies = [{"inReplyTo": root["id"], "rating": None}, {}] * 4
+    posted = await asyncio.gather(*(post(ada, **reply) for reply in replies))
+    assert sorted([await held_by(client, comment) or "" for comment in posted]) == ["", *["Busy"] * 7]
+
+
 async def test_guests_alone_are_held_by_a_rule_for_guests(client: Client) -> None:
     """A rule may be about them alone."""
     await set_rules(client, {"name": "Guests", "guests": True})

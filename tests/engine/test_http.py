@@ -952,3 +952,10 @@ async def test_health_and_metrics_are_served(service: Service) -> None:
         assert (await http.get("/livez")).json() == {"status": "alive"}
         await until(partial(_is_ready, http), "the service is ready")
         assert "ringside_requests_total" in (await http.get("/metrics")).text
+
+
+@pytest.mark.parametrize("path", ["/%6Detrics", "/metric%73", "/%72eadyz"])
+async def test_what_a_proxy_hides_has_no_other_writing(service: Service, path: str) -> None:
+    """A load balancer may compare what a client has sent, in which each letter may be encoded."""
+    async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
+        assert (await http.get(path)).status_code == 404
