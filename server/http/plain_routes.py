@@ -36,7 +36,8 @@ def as_written(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[
     """Answer at its path alone, and not at one like /%6Detrics."""
 
     async def answer(request: Request) -> Response:
-        if request.scope["raw_path"] != request.scope["path"].encode():
+        path = request.scope["path"].encode()
+        if request.scope.get("raw_path", path) != path:
             raise HTTPException(404)
         return await endpoint(request)
 
