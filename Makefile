@@ -107,7 +107,8 @@ lock: $(DEV) ## Resolve the lock files again; ARGS=--upgrade takes newer version
 	@$(COMPILE) tests/ariadne/requirements.in -o tests/ariadne/requirements.lock
 	@echo "Locking the npm packages"
 	@for folder in deploy/engine explorer tests/node bench/peers; do \
-		$(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved > /dev/null || exit 1; done
+		$(NPM) $(if $(filter --upgrade,$(ARGS)),update,install) --prefix $$folder \
+			--package-lock-only --omit-lockfile-registry-resolved > /dev/null || exit 1; done
 
 audit-dependencies: $(DEV) ## Check the locked packages for known vulnerabilities, and say which could not be checked
 	@$(BIN)/python .ci/audit_dependencies.py

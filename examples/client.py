@@ -1,6 +1,6 @@
 """A client in Python: reads all pages of a list, and retries a write safely.
 
-    python examples/client.py [http://127.0.0.1:8000/graphql] [TOKEN]
+    python3 examples/client.py [http://127.0.0.1:8000/graphql] [TOKEN]
 
 With a token (`ringside token --user ada`) it also posts a comment.
 """

@@ -1,6 +1,6 @@
 """A receiver of webhooks in Python: verifies each message, and decides about comments that wait for a moderator.
 
-    RINGSIDE_WEBHOOK_SECRET=whsec_… RINGSIDE_TOKEN=rsk_… python examples/webhook_receiver.py [API] [PORT]
+    RINGSIDE_WEBHOOK_SECRET=whsec_… RINGSIDE_TOKEN=rsk_… python3 examples/webhook_receiver.py [API] [PORT]
 
 `addWebhook` with the kinds `comment.posted` and `comment.edited` returns the secret; the token is a moderator's,
 for example an API key. A comment with a link is rejected as spam; any other is published.

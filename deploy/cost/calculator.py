@@ -1,6 +1,6 @@
 """What a month on DynamoDB costs, from the units that bench/cost.py measured.
 
-    python deploy/cost/calculator.py --processes 2 --draws 1e6 --votes 900e3 --pages 5e6 --comments 20e3 --storage 3
+    python3 deploy/cost/calculator.py --processes 2 --draws 1e6 --votes 900e3 --pages 5e6 --comments 20e3 --storage 3
 
 Prices are those of on-demand capacity in us-east-1 (November 2024). Give others with --write-price, --read-price and
 --storage-price: https://aws.amazon.com/dynamodb/pricing/on-demand/. The containers, the load balancer, traffic and

@@ -180,7 +180,7 @@ class JWTVerifier:
         self._issuers = {key.issuer: _site(key, settings.public_url) for key in settings.site_keys}
         if settings.has_provider:
             keys = JWKS(settings.jwks_url, issuer=settings.oidc_issuer)
-            name, audience, clients = settings.token_issuer, settings.jwt_audience, settings.jwt_client_ids
+            name, audience, clients = settings.token_issuer, settings.token_audience, settings.jwt_client_ids
             self._issuers[name or ""] = _Issuer(Source.PROVIDER, keys, audience, clients, name)
         self._own = None if settings.has_provider or settings.site_keys else _own(settings)
 

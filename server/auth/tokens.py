@@ -14,8 +14,8 @@ The `iss` of a token says whose it is. It counts only if that issuer's own key s
 | `exp`            | required, in the future, before the year 10000; of a site's token at most a day and half   |
 |                  | a minute ahead, because clocks differ                                                      |
 | `nbf`            | not more than half a minute ahead, for the same reason                                     |
-| `aud`            | of a site's token RINGSIDE_PUBLIC_URL; otherwise checked if RINGSIDE_JWT_AUDIENCE or       |
-|                  | RINGSIDE_JWT_CLIENT_IDS is set                                                             |
+| `aud`            | of a site's token RINGSIDE_PUBLIC_URL; otherwise checked if RINGSIDE_JWT_AUDIENCE,         |
+|                  | RINGSIDE_JWT_CLIENT_IDS or RINGSIDE_OIDC_CLIENT_ID is set                                  |
 | `name`, `email`  | text, ignored if it lies elsewhere; an address with `email_verified: false` is ignored,    |
 |                  | and a site's without `email_verified: true`                                                |
 | `roles`          | a list, or text split at spaces and commas; unknown roles and other values are ignored,    |
@@ -195,7 +195,7 @@ class Tokens:
         self._settings = settings
         self._verifier: JWTVerifier | None = None
         self._claims, self._claims_of_sites = MemberClaims.of(settings), MemberClaims()
-        if settings.has_provider and not settings.jwt_audience and not settings.jwt_client_ids:
+        if settings.has_provider and not settings.token_audience and not settings.jwt_client_ids:
             log.warning("RINGSIDE_JWT_AUDIENCE is not set: the provider's tokens for other services are accepted too")
         self._clock = clock
         self._cached: BoundedDict[bytes, _Cached] = BoundedDict(MAX_CACHED)

@@ -23,7 +23,7 @@ from server.mail.sending import AT_ONCE, Emails, ServerUnreachable
 from server.settings import Settings
 
 app = typer.Typer()
-emails = typer.Typer(help="Sends the emails that are due: daily words and reminders. Safe to run again.")
+emails = typer.Typer()
 app.add_typer(emails, name="emails")
 _LINES_SHOWN = 20
 

@@ -152,8 +152,8 @@ def _of_other_system(name: str, what: str) -> None:
             Path,
             typer.Argument(
                 allow_dash=True,
-                help="What the other system has exported, compressed by gzip unless it is a database; - reads standard "
-                "input.",
+                help="What the other system has exported; all but a database may be compressed by gzip; - reads "
+                "standard input.",
             ),
         ],
         product: Annotated[

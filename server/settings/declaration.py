@@ -107,7 +107,8 @@ class Settings(BaseSettings):
         write="the issuer in your provider's /.well-known/openid-configuration, such as https://login.example.com/",
     )
     jwt_audience: str | None = setting(
-        "The `aud` that a token must have. Without it, the OIDC provider's tokens for other services are accepted.",
+        "The `aud` that a token must have. Without it and `RINGSIDE_JWT_CLIENT_IDS`, that is "
+        "`RINGSIDE_OIDC_CLIENT_ID`; without all three, the OIDC provider's tokens for other services are accepted.",
         write="the audience as your provider writes it",
     )
     jwt_issuer: str | None = setting(
@@ -195,6 +196,11 @@ class Settings(BaseSettings):
     def token_issuer(self) -> str | None:
         """The `iss` that a token must have."""
         return self.oidc_issuer or self.jwt_issuer
+
+    @property
+    def token_audience(self) -> str | None:
+        """The `aud` that the provider's tokens must have: unless it is said otherwise, the page's own client."""
+        return self.jwt_audience or (None if self.jwt_client_ids else self.oidc_client_id)
 
     @pydantic.field_validator("oidc_issuer")
     @classmethod

@@ -238,7 +238,7 @@ def test_a_query_of_the_guide_answers(operation: OperationDefinitionNode, demo: 
 
 @pytest.mark.parametrize("block", blocks("sh"))
 def test_a_command_of_the_guide_works(block: str, service: Service, tmp_path: Path) -> None:
-    """`ringside`, `python` and `curl` are run, `make` is looked up. Lines with a gap (…) are for the reader to fill."""
+    """`ringside`, `python3` and `curl` are run, `make` is looked up. Lines with a gap (…) are the reader's to fill."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for line in block.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
@@ -247,7 +247,7 @@ def test_a_command_of_the_guide_works(block: str, service: Service, tmp_path: Pa
         if words[0] == "make":
             assert words[1] in targets
             continue
-        assert words[0] in {"ringside", ".venv/bin/ringside", "python", "curl"}, line
+        assert words[0] in {"ringside", ".venv/bin/ringside", "python3", "curl"}, line
         if {"aws", "serve"} & set(words):  # it needs an account, or does not end
             words = [*takewhile(lambda word: not word.startswith("-"), words), "--help"]
         run(words, service, tmp_path)
@@ -255,7 +255,7 @@ def test_a_command_of_the_guide_works(block: str, service: Service, tmp_path: Pa
 
 def run(words: list[str], service: Service, folder: Path) -> None:
     binary = Path(sys.executable)
-    start = {"python": [str(binary)], "curl": ["curl", "--fail-with-body", "-sS"]}.get(
+    start = {"python3": [str(binary)], "curl": ["curl", "--fail-with-body", "-sS"]}.get(
         words[0], [str(binary), "-m", "server"]
     )
     arguments = [word.replace("http://127.0.0.1:8000", service.url) for word in words[1:]]

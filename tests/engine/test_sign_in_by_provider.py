@@ -112,6 +112,19 @@ async def test_whom_the_provider_names_is_signed_in_and_led_back(browser: Browse
     assert browser.provider.refusals == []
 
 
+async def test_what_the_provider_signed_for_another_client_is_nobody_s_here(browser: Browser) -> None:
+    """As at Google, where any site gets tokens: whoever signs in there would be impersonated here by its owner."""
+    await browser.sign_in()
+    me, other = await browser.client.ask(VIEWER), on_page(browser.client)
+    bearers = [
+        {"authorization": f"Bearer {browser.provider.id_token({'client_id': client})}"}
+        for client in (CLIENT, "another site")
+    ]
+    own, foreign = [await other.http.post("/graphql", json={"query": VIEWER}, headers=bearer) for bearer in bearers]
+    assert own.json()["data"]["viewer"] == me
+    assert (foreign.status_code, "another audience" in foreign.text) == (401, True)
+
+
 async def test_the_provider_s_session_lasts_as_long_in_the_browser_as_others(browser: Browser) -> None:
     await browser.sign_in()
     (cookie,) = [each for each in browser.client.http.cookies.jar if each.name == "__Host-ringside_session"]

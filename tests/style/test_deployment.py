@@ -119,6 +119,12 @@ def test_ecs_runs_the_image_as_it_should_be_run() -> None:
     assert parts["JobsRole"]["Properties"]["ManagedPolicyArns"] == ["JobsPolicy"]
 
 
+def test_the_target_group_of_ecs_does_not_ask_for_the_table() -> None:
+    """ECS ends tasks whose target is unhealthy. A table that is away ends no process: it recovers by itself."""
+    described = template("ecs.cloudformation.yaml")["Parameters"]["TargetGroup"]["Description"]
+    assert "health check is /livez" in described
+
+
 def test_each_parameter_of_ecs_has_a_description() -> None:
     """The guide says so, and has nothing else on most of them."""
     parameters = template("ecs.cloudformation.yaml")["Parameters"]

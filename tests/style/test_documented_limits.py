@@ -135,6 +135,7 @@ FIGURES = {
         texts.LONGEST_EXAMPLE,
         texts.LONGEST_NAME,
     ],
+    "contenders of a board, retired ones included": [editing.MAX_CONTENDERS],
     "letters of a contender's name; of its description": [boards.LONGEST_NAME, boards.LONGEST_DESCRIPTION],
     "for the pairs that a voter has passed while contenders were retired: restorations since their last draw; votes in "
     "their cycle; bytes": [editing._MAX_LATEST_RESTORED, ballots._MOST_VOTES, pair_walk.MAX_MISSED_BYTES],

@@ -38,6 +38,14 @@ def test_the_pages_are_built_again_when_a_file_outside_of_the_elements_folders_c
     assert "Building the explorer and the elements" in make(tmp_path, "-n", "server/http/pages/elements/documents.json")
 
 
+def test_newer_versions_are_taken_of_the_packages_from_npm_too(tmp_path: Path) -> None:
+    """`npm install` keeps what its lock has, also of packages that no package.json names."""
+    folder = _installed(tmp_path)
+    (folder / "requirements-dev.lock").touch()
+    for arguments, command in ((), "install"), (("ARGS=--upgrade",), "update"):
+        assert f" {command} --prefix $folder " in make(folder, "-n", "lock", *arguments)
+
+
 def _installed(folder: Path) -> Path:
     shutil.copy(ROOT / "Makefile", folder)
     for name in UP_TO_DATE:

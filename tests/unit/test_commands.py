@@ -35,6 +35,11 @@ def test_the_help_lists_every_command_with_its_summary() -> None:
         assert help_text.split("\n\n")[0].replace("\n", " ") == summary
 
 
+def test_the_help_of_a_command_that_has_commands_of_its_own_says_all_that_it_has_to_say() -> None:
+    """`emails` sends, and has `bounced` besides: what its function says must not be hidden by the group's own line."""
+    assert "Without RINGSIDE_SMTP_URL the emails go to the log" in (entry.load_command("emails").help or "")
+
+
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help_and_version_import_nothing_heavy(option: str) -> None:
     """A process that only prints a page starts at once."""
