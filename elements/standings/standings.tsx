@@ -111,10 +111,12 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.soon = setTimeout(() => this.readAgain(), 5000 * Math.random());
   }
 
+  /** Ends with the latest reading of all: the rows of an earlier one are not shown. */
   private readAgain() {
     clearTimeout(this.soon);
     this.soon = 0;
-    return (this.reading = this.leagueId ? this.showLeague() : this.reload());
+    const reading: Promise<void> = (this.leagueId ? this.showLeague() : this.reload()).then(() => (reading === this.reading ? undefined : this.reading));
+    return (this.reading = reading);
   }
 
   private async showLeague(after: string | null = null) {
