@@ -170,7 +170,10 @@ class JournalMutation:
             webhook=(Webhook, "The webhook. It receives what happens from ten seconds after it was added."),
             secret=(
                 str,
-                "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again.",
+                (
+                    "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again, "
+                    "but to a repeat with its idempotency key."
+                ),
             ),
         ),
         terms=Terms(recent=True),
