@@ -418,8 +418,8 @@ _IDEMPOTENCY_KEY = Argument(
     "idempotency_key",
     str | None,
     strawberry.UNSET,
-    "Choose one per request, of at most 128 characters. A repeat with the same key and input within 7 days returns the "
-    "first result and changes nothing. An empty key counts as none.",
+    "Choose one per request, of at most 128 characters, none of them `#`. A repeat with the same key and input within "
+    "7 days returns the first result and changes nothing. An empty key counts as none.",
 )
 
 
