@@ -389,7 +389,7 @@ class RefusalCode(Enum):
 
 @strawberry.type(
     description="Why a mutation was not carried out. Nothing was changed; only with UNAVAILABLE it may have been "
-    "carried out, wholly or in part."
+    "carried out, wholly or in part, and with CONFLICT a job that failed may have done a part."
 )
 class Refused:
     code: RefusalCode = described("The reason, for programs.")
