@@ -91,7 +91,9 @@ class Comment(Node):
     edited_at: datetime | None = described("When its author or a moderator last changed it.")
     revision: int = field(visibility.revision, "Another number after each change, answer or decision.")
     status: CommentStatus = described("Whether it is visible to everyone.")
-    viewer_can_edit: bool = field(visibility.viewer_can_edit, "Whether the viewer may edit and delete it.")
+    viewer_can_edit: bool = field(
+        visibility.viewer_can_edit, "Whether the viewer may edit and delete it, unless they are suspended."
+    )
     moderation_note: str | None = field(
         visibility.moderation_note, "A moderator's note; for its author and moderators."
     )
@@ -443,7 +445,7 @@ class CommentsMutation:
         result_description="The comment, or why the decision was not recorded.",
         comment="The comment's id.",
         status="The new status. Any decision clears the comment's reports.",
-        note="A note for its author, up to 500 characters.",
+        note="A note for its author, 1 to 500 characters.",
         ground="The reason for the decision; for the journal.",
         revision="The revision that the moderator saw: with another one, nothing is changed (CONFLICT).",
     )
@@ -468,7 +470,7 @@ class CommentsMutation:
         complexity=writing.MOST_DECIDED * READ,
         comments=f"The comments' ids, at most {writing.MOST_DECIDED}.",
         status="The new status of all of them. Any decision clears a comment's reports.",
-        note="A note for their authors, up to 500 characters.",
+        note="A note for their authors, 1 to 500 characters.",
         ground="The reason for the decision; for the journal.",
         revisions="The revisions that the moderator saw, in the order of `comments`: one with another is refused.",
     )

@@ -29,7 +29,7 @@ class Job(Node):
     state: JobState = described("Its state.")
     done: int = described("How many things it has done; a few seconds old while it runs.")
     total: int | None = described("How many there are to do, if that is known.")
-    started_at: datetime = described("When it started.")
+    started_at: datetime = described("When it started; ahead if it waits for its time.")
     finished_at: datetime | None = described("When it ended.")
     message: str | None = described("Its result, or why it failed, for people.")
 

@@ -83,7 +83,7 @@ class Delivery(Node):
         webhooks.delivery_occurrences, "What it reports; null once that is delivered and no longer in the journal."
     )
     state: DeliveryState = described("Whether it has been delivered.")
-    attempts: int = described("How many times it was sent.")
+    attempts: int = described("How many times it was sent; anew after `redeliver`.")
     last_status: int | None = described("The HTTP status of the last answer; null if there was none.")
     last_error: str | None = described("Why the last attempt failed.")
     next_at: datetime | None = described("When it will be tried again.")
@@ -170,7 +170,10 @@ class JournalMutation:
             webhook=(Webhook, "The webhook. It receives what happens from ten seconds after it was added."),
             secret=(
                 str,
-                "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again.",
+                (
+                    "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again, "
+                    "but to a repeat with its idempotency key."
+                ),
             ),
         ),
         terms=Terms(recent=True),

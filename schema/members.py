@@ -210,7 +210,7 @@ class MembersMutation:
     continue_visit = mutation(
         continuing.continue_visit,
         "Lets the viewer go on with what they have begun on boards as a visitor of this page, before they signed in. "
-        "That visitor votes no more. `signIn` and `signInAsGuest` do the same with their `visit`.",
+        "That visitor votes no more there. `signIn` and `signInAsGuest` do the same with their `visit`.",
         object_type("VisitContinued", "The visitor's votes are the member's.", user=(LazyUser, "The member.")),
         terms=_OF_EVERYBODY,
         show=show_changed,
@@ -220,8 +220,8 @@ class MembersMutation:
     )
     add_identity = mutation(
         whole_signing_in.add_identity,
-        "Lets the viewer sign in by another address, too. A guest becomes a member with everything they wrote; a "
-        "member's session must be of a sign-in of the last 15 minutes.",
+        "Lets the viewer sign in by another address, too; emails go to it from then on. A guest becomes a member with "
+        "everything they wrote; a member's session must be of a sign-in of the last 15 minutes.",
         object_type(
             "IdentityAdded", "There is another way to sign in.", user=(LazyUser, "The member as they are now.")
         ),

@@ -50,8 +50,9 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, VocabularyOfUser, Nod
         "Whether the member is told of replies to their comments by email. Visible to the member only.",
     )
     joined_at: datetime = described(
-        "When the member first signed in; for a former guest, when they first added a way to sign in; for a former "
-        "member, the beginning of 1970."
+        "When the member first signed in; for a former guest, when they first added a way to sign in; for the author "
+        "of imported comments who has not signed in, when these were imported; for a former member, the beginning of "
+        "1970."
     )
     is_guest: bool = described("Whether the member has signed in with a name alone, so that anyone may have that name.")
     identities: list[Identity] | None = field(

@@ -383,8 +383,8 @@ class PickemMutation:
         name="The name: 1 to 200 characters.",
         season="The season it counts for: 1 to 40 characters, no '#'.",
         starts_at="When it begins, from 1900 to 2999. It locks automatically at this time.",
-        description="What it is about: up to 2,000 characters of plain text.",
-        place="Where it takes place: up to 200 characters.",
+        description="What it is about: 1 to 2,000 characters of plain text.",
+        place="Where it takes place: 1 to 200 characters.",
         image_url="The https address of a picture, on a host that the operator allows (RINGSIDE_IMAGE_HOSTS).",
         tie_break="A number that predictions may guess.",
     )

@@ -545,8 +545,8 @@ class VocabularyMutation:
     claim_subscriptions = mutation(
         subscriptions.claim_subscriptions,
         "Moves the subscriptions of the viewer's address to the viewer: those that were confirmed without an account, "
-        "or migrated. The address must be proven: by the link that `updateProfile` sends to it, or by a token of the "
-        "configured issuer with `email_verified: true`.",
+        "or migrated. The address must be proven: by a sign-in by email, by the link that `updateProfile` sends to it, "
+        "or by a token of the configured issuer with `email_verified: true`.",
         object_type(
             "SubscriptionsClaimed",
             "The subscriptions now belong to the viewer, and no longer to the address.",

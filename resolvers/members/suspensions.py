@@ -45,7 +45,9 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
     if viewer.is_user(member.user):
         raise NotAllowed("Nobody can suspend themselves.", path=("input", "user"))
     await refuse_admin(ctx, member, "An admin cannot be suspended.")
-    suspended = Suspension(member.user, reason, now, until)
+    earlier = (await suspension_store.read_suspensions(ctx.table, [member.user])).get(member.user)
+    began = earlier.at if earlier is not None and earlier.holds_at(now) else now
+    suspended = Suspension(member.user, reason, began, until)
     if not member.is_guest:  # first, since a repeat that finds a receipt would leave them
         await session_store.end_sessions(ctx.table, member.user)
     await suspension_store.suspend(ctx.table, ctx.unit, member, suspended)

@@ -117,7 +117,8 @@ async def _validated_day(ctx: Context, on: date | None) -> date:
 
 async def _newest_day(ctx: Context) -> date:
     """The newest day that has begun, in UTC or in the viewer's time zone."""
-    today, viewer = _utc_today(ctx), await member_visibility.viewer(ctx)
+    is_nobody = ctx.viewer.proven is not None  # who reads days does not become a member by that, and has set no zone
+    today, viewer = _utc_today(ctx), None if is_nobody else await member_visibility.viewer(ctx)
     return today if viewer is None else max(today, local_day(ctx.now(), time_zone(viewer.time_zone)))
 
 

@@ -20,6 +20,7 @@ from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset, pars
 from resolvers.values.texts import is_line, parse_image_address, parse_link
 from resolvers.voting import visibility
 from resolvers.voting.rules import is_open, is_over, validate_electorate, validate_hours, with_electorate, with_hours
+from resolvers.voting.settling import version_key
 from resolvers.voting.svg import PicturePreview, parse_picture, preview_picture
 
 # ── ids ──
@@ -97,7 +98,7 @@ async def board_contenders(
 
 
 async def svg(ctx: Context, contender: visibility.ShownContender, /) -> str | None:
-    return await visibility.board_cache(ctx).pictures.load((contender.board, contender.ordinal)) or None
+    return await visibility.board_cache(ctx).pictures.load(version_key(contender)) or None
 
 
 async def description(ctx: Context, contender: visibility.ShownContender, /) -> str | None:
@@ -113,8 +114,8 @@ async def image_url(ctx: Context, contender: visibility.ShownContender, /) -> st
 
 
 async def _details(ctx: Context, contender: visibility.ShownContender) -> contender_store.Details:
-    key = (contender.board, contender.ordinal)
-    return await visibility.board_cache(ctx).details.load(key) or contender_store.Details(*key)
+    found = await visibility.board_cache(ctx).details.load(version_key(contender))
+    return found or contender_store.Details(contender.board, contender.ordinal)
 
 
 # ── the leaderboard ──

@@ -292,11 +292,18 @@ VOTED_SECONDS = 10.0
 _MOST_BOARDS = 1000
 
 ContenderKey: TypeAlias = tuple[str, int]
+VersionKey: TypeAlias = tuple[str, int, int]
+"""A contender's board, ordinal and version: what was read of an earlier version is not shown with a later one, whose
+revision an editor would name who has not seen what it changed."""
 CountsKey: TypeAlias = tuple[str, int, int]
 """A board's slug, the term of a settling, and a block."""
 NamesKey: TypeAlias = tuple[str, int, int]
 """A board's slug, the number of changes to its contenders, and how many blocks it has."""
 ResultsKey: TypeAlias = tuple[str, tuple[int, int]]
+
+
+def version_key(contender: Contender) -> VersionKey:
+    return contender.board, contender.ordinal, contender.version
 
 
 class BoardCache:
@@ -327,14 +334,15 @@ class BoardCache:
             slugs = [slug for slug in slugs if slug not in new or slug in existing]
         return await read_each(slugs, lambda slug: boards.read_board_with_marks(table, slug))
 
-    async def _read_details(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Details]:
+    async def _read_details(self, keys: Sequence[VersionKey]) -> Mapping[VersionKey, Details]:
         """Map a contender without details to empty ones, since absence is not kept."""
-        empty = {key: Details(*key) for key in keys}
-        return {**empty, **await contender_store.read_details(self._services.table, keys)}
+        found = await contender_store.read_details(self._services.table, [key[:2] for key in keys])
+        return {key: found.get(key[:2]) or Details(*key[:2]) for key in keys}
 
-    async def _read_pictures(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, str]:
+    async def _read_pictures(self, keys: Sequence[VersionKey]) -> Mapping[VersionKey, str]:
         """Map a contender without a picture to an empty text, since absence is not kept."""
-        return {**dict.fromkeys(keys, ""), **await contender_store.read_pictures(self._services.table, keys)}
+        found = await contender_store.read_pictures(self._services.table, [key[:2] for key in keys])
+        return {key: found.get(key[:2], "") for key in keys}
 
     async def _read_counts(self, keys: Sequence[CountsKey]) -> Mapping[CountsKey, Sequence[Counts]]:
         blocks = await contender_store.read_results_blocks(
@@ -448,9 +456,11 @@ class BoardCache:
         self.boards.forget(board)
         if contender is not None:
             self.contenders.put((board, contender.ordinal), contender)
-            self.details.forget((board, contender.ordinal))
-            if change is not None and change.replaces_picture:
-                self.pictures.put((board, contender.ordinal), change.svg or "")
+        if contender is not None and change is not None:
+            before = (board, contender.ordinal, contender.version - 1)
+            picture = (change.svg or "") if change.replaces_picture else self.pictures.known(before)
+            if picture is not None:  # a plain read may be behind
+                self.pictures.put(version_key(contender), picture)
 
     def settler(self, slug: str) -> BoardSettler:
         settler = self._settlers.get(slug)

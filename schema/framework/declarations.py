@@ -389,7 +389,7 @@ class RefusalCode(Enum):
 
 @strawberry.type(
     description="Why a mutation was not carried out. Nothing was changed; only with UNAVAILABLE it may have been "
-    "carried out, wholly or in part."
+    "carried out, wholly or in part, and with CONFLICT a job that failed may have done a part."
 )
 class Refused:
     code: RefusalCode = described("The reason, for programs.")
@@ -418,8 +418,8 @@ _IDEMPOTENCY_KEY = Argument(
     "idempotency_key",
     str | None,
     strawberry.UNSET,
-    "Choose one per request, of at most 128 characters. A repeat with the same key and input within 7 days returns the "
-    "first result and changes nothing. An empty key counts as none.",
+    "Choose one per request, of at most 128 characters, none of them `#`. A repeat with the same key and input within "
+    "7 days returns the first result and changes nothing. An empty key counts as none.",
 )
 
 

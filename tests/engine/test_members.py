@@ -4,7 +4,7 @@ import asyncio
 import json
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -45,6 +45,7 @@ from tests.members import introduce
 from tests.queries import POST_COMMENT, UPDATE_PROFILE, mutation
 from tests.service import running_service
 from tests.sign_in import in_session, with_session
+from tests.vocabulary import public_list
 from tests.waiting import LONGEST
 
 ME = "{ viewer { id name joinedAt isGuest roles identities { method label since lastUsedAt } } }"
@@ -73,6 +74,18 @@ async def test_a_stranger_who_only_reads_writes_nothing(client: Client, table: T
     before = [item async for item in table.scan_items(consistent=True)]
     assert await reader.ask('{ comments(product: "mug") { nodes { id } } myLeagues: boards { nodes { slug } } }')
     assert [item async for item in table.scan_items(consistent=True)] == before
+
+
+async def test_a_stranger_who_reads_the_days_of_a_list_is_nobody(one_client: Client, one_table: Table) -> None:
+    """Though which days have begun depends on a member's time zone: theirs is that of whoever has set none."""
+    words, tomorrow = await public_list(one_client), datetime.now(UTC).date() + timedelta(days=1)
+    reader, before = stranger(one_client, "auth0|7f", name="Ada"), [each async for each in one_table.scan(PROFILE)]
+    drawn = await reader.ask("query ($list: ID!) { wordList(id: $list) { dailyWord { date } } }", list=words)
+    past = await reader.ask("query ($list: ID!) { wordList(id: $list) { review { nodes { date } } } }", list=words)
+    assert past["review"]["nodes"] == [drawn["dailyWord"]]
+    ahead = "query ($on: Date!) { dailyWords(on: $on) { date } }"
+    assert await reader.code(ahead, on=str(tomorrow)) == "BAD_USER_INPUT"
+    assert [each async for each in one_table.scan(PROFILE)] == before
 
 
 @pytest.mark.lagging

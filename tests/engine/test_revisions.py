@@ -11,7 +11,9 @@ from resolvers.requests.context import Role
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.pictures import ORDINARY
 from tests.vocabulary import public_list, word_ids
+from tests.waiting import until
 
 TEAMS = [{"members": ["A"]}, {"members": ["B"]}]
 
@@ -145,6 +147,32 @@ async def test_after_a_conflict_a_word_is_shown_as_another_process_has_written_i
         assert await there.code(UPDATE_WORD, input={**mine, "revision": 0}) == "CONFLICT"
         assert await second.ask(shown, id=word) == {"definition": "theirs", "revision": 1}
         assert (await there.ask(UPDATE_WORD, input={**mine, "revision": 1}))["word"]["revision"] == 2
+
+
+async def test_a_contender_s_texts_are_as_new_as_the_revision_that_is_shown_with_them(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """Though a process remembers them for some seconds: else an editor would overwrite, naming the revision that they
+    saw, what another one has written on another process, without having seen it."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as first, serving(settings) as second:
+        here, there = (each.member("ed", Role.EDITOR) for each in (first, second))
+        contender = (await here.ask(ADD_CONTENDER, input={"name": "A"}))["contender"]["id"]
+        shown = "query ($id: ID!) { contender(id: $id) { revision description svg } }"
+        assert await second.ask(shown, id=contender) == {"revision": 0, "description": None, "svg": None}
+        theirs = {"contender": contender, "description": "theirs", "svg": ORDINARY["gradients"], "revision": 0}
+        await here.ask(UPDATE_CONTENDER, input=theirs)
+        mine = {"contender": contender, "description": "mine"}
+        assert await there.code(UPDATE_CONTENDER, input={**mine, "revision": 0}) == "CONFLICT"
+
+        async def is_changed() -> dict[str, Any] | None:
+            seen: dict[str, Any] = await second.ask(shown, id=contender)
+            return seen if seen["revision"] else None
+
+        seen = await until(is_changed, "the other process shows the new revision")
+        assert (seen["revision"], seen["description"]) == (1, "theirs")
+        assert seen["svg"] is not None
+        assert (await there.ask(UPDATE_CONTENDER, input={**mine, "revision": 1}))["contender"]["revision"] == 2
 
 
 async def test_one_of_several_editors_of_a_board_is_not_told_of_a_conflict(editor: Client) -> None:

@@ -80,6 +80,20 @@ async def test_a_suspension_ends_by_itself_or_lasts(one_client: Client) -> None:
     assert [item.until async for item in services.table.scan(SUSPENSION)] == [None]
 
 
+async def test_a_changed_suspension_began_when_the_member_was_suspended(one_client: Client) -> None:
+    """Whoever gives it another reason or end does not begin it anew; one after it has ended is another one."""
+    await one_client.member("ada").ask("{ viewer { id } }")
+    start, mia = utc_now(), moderator(one_client)
+    now = start
+    one_client.services.clock = lambda: now
+    for hours, last, began in ((0, 3, 0), (2, 4, 0), (5, None, 5), (6, 9, 5)):
+        now = start + timedelta(hours=hours)
+        end = None if last is None else iso(start + timedelta(hours=last))
+        answer = await mia.ask(SUSPEND, input={"user": ADA, "reason": f"After {hours} hours", "until": end})
+        expected = {"until": end, "reason": f"After {hours} hours", "at": iso(start + timedelta(hours=began))}
+        assert answer["user"]["suspension"] == expected
+
+
 async def test_a_suspended_member_fetches_and_erases_their_own_data(client: Client) -> None:
     """Theirs alone, and nothing else is written for them, before and after."""
     ada, bob = client.member("ada"), node_id("User", "bob")
