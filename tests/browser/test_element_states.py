@@ -711,6 +711,19 @@ async def test_a_page_that_has_not_heard_of_a_sign_in_does_not_undo_it(visited: 
         assert await page.page.evaluate(IS_MEMBER, f"{visited.service.url}/elements.js")
 
 
+async def test_a_page_that_is_gone_back_to_shows_who_has_signed_in_meanwhile(
+    visited: Visited, browser: Browser
+) -> None:
+    """A browser may have kept it as it was, and have told it nothing of what other pages stored."""
+    async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>") as page:
+        await expect(page.page.locator("ringside-sign-in")).to_contain_text("You are not signed in.")
+        token = visited.client("bo-abara").headers["authorization"].removeprefix("Bearer ")
+        kept = {"member": {"token": token, "expiresAt": "2100-01-01"}}
+        await page.page.evaluate(STORE, [f"ringside {visited.service.url}/", kept])
+        await page.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+        await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as Bo Abara")
+
+
 async def test_a_page_whose_session_is_refused_keeps_the_one_that_another_page_has_begun(
     visited: Visited, browser: Browser
 ) -> None:
@@ -910,6 +923,9 @@ async def test_every_tab_of_the_service_itself_follows_who_is_signed_in(
     await other.get_by_label("Your name").fill("Bo")
     await other.get_by_role("button", name="Go on as a guest").click()
     await expect(shown).to_contain_text("Signed in as Bo")
+    await other.get_by_role("textbox", name="Name", exact=True).fill("Bo Bell")
+    await other.keyboard.press("Enter")
+    await expect(shown).to_contain_text("Signed in as Bo Bell")
     await expect(page.get_by_role("button", name="Sign in", exact=True)).to_have_count(0)  # then nothing moves
     assert await BrowserPage(page, url).too_small() == []
     await context.clear_cookies()

@@ -424,7 +424,7 @@ async function showAnew() {
 
 // ── what people do ──
 
-// Tabs with the elements ask anew who is signed in once what is kept for them changes.
+// Tabs with the elements, also those that are gone back to, ask anew who is signed in once what is kept changes.
 function tellTabs() {
   const key = `ringside ${location.origin}/`;
   try {
@@ -474,6 +474,7 @@ function save(changes, filled, input) {
       throw error.code === 'INVALID_INPUT' && error.path?.includes('name') ? new Refused('badName') : error;
     });
     Object.assign(signedIn, user);
+    if ('name' in changes) tellTabs(); // which show it
     filled();
     tell(say('saved'));
   }, input);
