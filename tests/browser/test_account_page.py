@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, Route, expect
 
 from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
 from tests.browser.signing_in import World, as_guest, by_email, by_provider, give_code, violations
@@ -208,8 +208,19 @@ async def test_a_member_downloads_what_is_stored_and_claims_earlier_comments(
     await expect(name).to_have_value("Ann, soon")
 
 
+async def second_click(page: Page, button: Locator) -> None:
+    """Of a double one, whose first click has brought this button to where it was: it does nothing."""
+    await button.hover()
+    await page.mouse.down(click_count=2)
+    await page.mouse.up(click_count=2)
+    await expect(page.get_by_role("status")).to_be_empty()
+
+
 async def test_a_member_deletes_their_account_after_signing_in_again(world: World, context: BrowserContext) -> None:
-    """A session that is older than a quarter of an hour is not enough, and what was chosen is kept meanwhile."""
+    """A session that is older than a quarter of an hour is not enough, and what was chosen is kept meanwhile.
+
+    Nobody deletes it by a double click.
+    """
     page = await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")
     await by_email(world, page, "leaving@example.org")
@@ -224,6 +235,7 @@ async def test_a_member_deletes_their_account_after_signing_in_again(world: Worl
 
     await page.route("**/graphql", refuse)
     await page.get_by_role("button", name="Delete my account").click()
+    await second_click(page, page.get_by_role("button", name="Delete for good"))
     await page.get_by_label("are deleted, too").check()
     await page.get_by_role("button", name="Delete for good").click()
     await expect(page.get_by_text("Please confirm that it is you: sign in again.")).to_be_visible()

@@ -529,7 +529,15 @@ function toProvider(add) {
   });
 }
 
+// The second click of a double one presses nothing: nobody has read what stands there by then, the next of a list say.
+function pressOnce(event) {
+  if (event.detail < 2 || !event.target.closest('button')) return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 function listen() {
+  document.addEventListener('click', pressOnce, true);
   by('email').addEventListener('submit', event => {
     event.preventDefault();
     const input = by('address');
