@@ -34,6 +34,21 @@ async def test_a_visitor_learns_who_may_use_the_pages(visited: Visited, browser:
     await page.page.wait_for_url("**/sign-in?returnTo=*admin*")
 
 
+async def test_a_part_of_the_pages_that_is_lost_leaves_them_usable(visited: Visited, browser: Browser) -> None:
+    """Without the texts of its language they are in English. What a later release no longer has is said."""
+    page = (await opened(visited, browser, "moderator", "#/members", locale="de-DE")).page
+    await expect(page.get_by_role("heading", name="Mitglieder")).to_be_visible()
+    await page.route(re.compile(r"/admin/(de|_documents_admin)\."), lambda route: route.abort())
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Members")).to_be_visible()
+    await (await searched(page, writer(visited, "lost"))).click()
+    await page.get_by_label("Reason, which the member sees").fill("Too loud.")
+    await page.get_by_role("button", name="Suspend", exact=True).click()
+    await expect(page.get_by_role("status")).to_contain_text("is suspended.")
+    await page.get_by_text("Show the document that was sent").click()
+    await expect(page.get_by_role("status")).to_have_text("This page is out of date. Please load it again.")
+
+
 @pytest.mark.parametrize(("locale", "scheme"), [("en-GB", "light"), ("de-DE", "dark"), ("ar", "light")])
 async def test_an_editor_sees_what_happened(visited: Visited, browser: Browser, locale: str, scheme: str) -> None:
     """In both colour schemes and writing directions, at a phone's width; each day's figures by keyboard, too."""
@@ -748,9 +763,11 @@ async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
 
 
 async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> None:
+    """And say what they need to whoever blocks scripts."""
     answer = httpx.get(f"{visited.service.url}/admin", timeout=LONGEST)
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert '<noscript lang="en" dir="ltr">These pages need JavaScript.</noscript>' in answer.text
     script = answer.text.split('src="')[1].split('"')[0]
     with httpx.stream(
         "GET", f"{visited.service.url}{script}", headers={"accept-encoding": "gzip"}, timeout=LONGEST
