@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Route, expect
 
-from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
+from tests.browser.pages import FOCUS_IS_SEEN, RECORD_VIOLATIONS, BrowserPage, new_context
 from tests.browser.signing_in import World, as_guest, by_email, by_provider, give_code, violations
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ROOT, ringside_process
@@ -336,6 +336,16 @@ async def new_league(page: Page, name: str, entry: str) -> str:
     await page.get_by_role("button", name="Create the league").click()
     await expect(page.get_by_role("status")).to_have_text(f"You are the captain of \u2068{name}\u2069 now.")
     return str(await page.locator(".league", has_text=name).locator("code").text_content())
+
+
+async def test_what_the_keyboard_goes_back_to_is_not_behind_what_is_said(visited: Visited, browser: Browser) -> None:
+    """It stays at the top of the page while the account is scrolled, on a phone in several lines."""
+    page = await signed_in(visited, browser, "keyboard@example.org", viewport={"width": 320, "height": 400})
+    await page.get_by_role("button", name="Claim my earlier comments").click()
+    await expect(page.get_by_role("status")).to_have_text("There are no earlier comments with your address.")
+    for _ in range(15):
+        await page.keyboard.press("Shift+Tab")
+        assert await page.evaluate(FOCUS_IS_SEEN)
 
 
 async def test_members_create_leagues_admit_others_and_leave(visited: Visited, browser: Browser) -> None:

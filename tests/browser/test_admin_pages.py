@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed, searched
-from tests.browser.pages import VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
+from tests.browser.pages import FOCUS_IS_SEEN, VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
 from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
@@ -476,6 +476,16 @@ async def test_the_keys_are_those_of_their_places_on_a_keyboard_of_another_scrip
         await keyboard.send("Input.dispatchKeyEvent", {"type": "keyDown", "key": key, "code": code, "text": key})
         await keyboard.send("Input.dispatchKeyEvent", {"type": "keyUp", "key": key, "code": code})
         await expect(article).to_contain_text(state)
+
+
+async def test_what_the_keyboard_goes_back_to_is_not_behind_the_buttons(visited: Visited, browser: Browser) -> None:
+    """They stay at the top of the page while a long list is scrolled."""
+    page = await opened(visited, browser, "moderator", "#/comments/latest", viewport={"width": 1280, "height": 800})
+    await page.page.locator("article.current").wait_for()
+    await page.page.locator("article").nth(25).get_by_role("checkbox").focus()
+    for _ in range(30):
+        await page.page.keyboard.press("Shift+Tab")
+        assert await page.page.evaluate(FOCUS_IS_SEEN)
 
 
 async def test_arrow_keys_scroll_what_an_author_wrote_before(visited: Visited, browser: Browser) -> None:
