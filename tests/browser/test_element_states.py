@@ -591,6 +591,22 @@ async def test_the_last_event_of_a_season_is_shown_however_many_came_after_it(
         await expect(element.get_by_role("heading")).to_have_text("The oldest")
 
 
+async def test_no_word_is_broken_where_three_stand_beside_one_another(visited: Visited, browser: Browser) -> None:
+    """Who has the title to lose has room for the word that says so, which is longer in other languages."""
+    event, _ = new_event(visited, "Three at once", starts=timedelta(days=9))
+    teams = [{"members": [name], "champion": name == "Ada"} for name in ("Ada", "Bea", "Cleo")]
+    visited.edit(ADD_MATCH, event=event, name="Threat", teams=teams, points=1)
+    body = f'<ringside-event event="{event}"></ringside-event>'
+    async with visited.page(browser, body, language="de") as page:
+        champion = page.page.get_by_text("Titelträger")
+        await expect(champion).to_be_visible()
+        heights = set()
+        for width in range(600, 1000, 20):
+            await page.page.set_viewport_size({"width": width, "height": 800})
+            heights.add(await champion.evaluate("(mark) => mark.offsetHeight"))
+        assert len(heights) == 1
+
+
 async def test_a_guess_that_is_not_saved_is_for_the_question_that_was_asked(visited: Visited, browser: Browser) -> None:
     """An editor asks another one, and then none: picks can be saved, and nobody answers what they did not read."""
     event, _ = new_event(visited, "Asking", starts=timedelta(days=400))
