@@ -1331,6 +1331,23 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         await expect(element.get_by_role("button", name=re.compile("^Review"))).to_have_count(0)
 
 
+async def test_a_chinese_word_is_marked_as_one(visited: Visited, browser: Browser) -> None:
+    """Otherwise it is read aloud, and its characters are drawn, as those of another language."""
+    words = visited.edit(CREATE_LIST, name="Marked signs", public=True)["list"]["id"]
+    word = {"simplified": "马", "traditional": "馬", "definition": "horse", "example": "马来了。"}
+    visited.edit(ADD_WORDS, list=words, words=[word])
+    marks = {"马": "zh-Hans", "馬": "zh-Hant", "马来了。": "zh-Hans"}
+    async with visited.page(browser, f'<ringside-word list="{words}"></ringside-word>') as page:
+        for text, language in marks.items():
+            await expect(page.page.get_by_text(text, exact=True)).to_have_attribute("lang", language)
+        assert await page.page.get_by_text("horse", exact=True).get_attribute("lang") is None
+    admin = (await opened(visited, browser, "editor", "#/words")).page
+    await admin.get_by_role("button", name="Marked signs", exact=True).click()
+    row = admin.locator("li", has=admin.locator("#word-0"))
+    for text in ("马", "馬"):
+        await expect(row.locator("bdi", has_text=text)).to_have_attribute("lang", marks[text])
+
+
 async def test_the_chosen_list_stays_chosen_when_a_private_one_comes_or_goes(
     visited: Visited, browser: Browser
 ) -> None:
