@@ -56,8 +56,8 @@ const DEFINITIONS: Record<string, Definition> = {
   ],
 };
 
-const TEXTS: Record<string, () => Promise<{ default: object }>> = {
-  en: async () => ({ default: {} }),
+const TEXTS: Record<string, () => Promise<{ default?: object }>> = {
+  en: async () => ({}),
   de: () => import('translated:texts/de'),
   es: () => import('translated:texts/es'),
   ar: () => import('translated:texts/ar'),
@@ -90,7 +90,7 @@ for (const [name, [attributes, load, first]] of Object.entries(DEFINITIONS)) {
 
       connectedCallback() {
         if (!this.shadowRoot) this.attachShadow({ mode: 'open' }).append(document.createElement('slot'));
-        if (!this.#part && !this.#begun) this.#start();
+        if (!(this.#part || this.#begun)) this.#start();
       }
 
       /** An element that was only moved is connected again before this goes on. */

@@ -50,6 +50,7 @@ export class Session extends EventTarget {
     super();
     this.load();
     addEventListener('storage', () => this.load());
+    addEventListener('pageshow', () => this.load()); // of one that is gone back to, which has heard of nothing
   }
 
   /** Signs the page in with a member's token, or out with null. */
@@ -104,8 +105,8 @@ export class Session extends EventTarget {
       if (stored === this.stored) return;
       this.stored = stored;
       Object.assign(this, { member: null, visit: null }, JSON.parse(stored!));
+      if (!isElsewhere || before !== this.member?.token) this.dispatchEvent(new Event('change'));
     } catch { /* blocked, or something else is stored there */ }
-    if (!isElsewhere || before !== this.member?.token) this.dispatchEvent(new Event('change'));
   }
 }
 

@@ -78,15 +78,12 @@ async function goOn(session: Session, send: typeof ask, member: Token) {
   session.use(member);
 }
 
-/** The answer to a request that is sent again for a while, as long as it cannot be answered now; null if there is none. */
-async function answer<T extends object>(request: () => Promise<T>): Promise<T | null> {
+/** The answer to a request that is sent again for a while, as long as it cannot be answered; or why there is none. */
+async function answer<T extends object>(request: () => Promise<T>): Promise<Partial<T> | undefined> {
   for (let wait = 0.5; wait < 16; wait *= 2) {
-    const { code, answered } = await request().then(
-      (answered) => ({ code: Object.values(answered)[0].code, answered }),
-      ({ code }) => ({ code, answered: null }),
-    );
+    const answered: any = await request().catch((failed) => ({ failed }));
+    const [{ code }]: any[] = Object.values(answered);
     if (!/^(OFFLINE|UNAVAILABLE|OVERLOADED)$/.test(code)) return answered;
     await new Promise((go) => setTimeout(go, wait * 1000));
   }
-  return null;
 }

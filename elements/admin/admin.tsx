@@ -212,7 +212,9 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private async showSent() {
-    this.documents = (await import('documents:admin')).default;
+    const loaded = await import('documents:admin').catch(() => null); // the service may be of a later release
+    if (!loaded) return this.say(this.t('OUT_OF_DATE'));
+    this.documents = loaded.default;
     this.render();
   }
 
@@ -653,7 +655,7 @@ customElements.define(
       const language = document.documentElement.lang;
       const first = service.ask(ADMIN_VIEWER, {});
       first.catch(() => {}); // the part looks at it
-      const loaded = await TEXTS[language]?.();
+      const loaded = await TEXTS[language]?.().catch(() => null); // without them the pages are in English
       const translated = loaded && { language, admin: loaded[0].default, common: loaded[1].default.common, further: { refusal } };
       void new Admin(this, translated).start(first, [ADMIN_VIEWER, {}]);
     }

@@ -86,6 +86,9 @@ async function textOf(file: File) {
   }
 }
 
+/** Whether files are dragged, and not text, which is the field's. */
+const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer!.types.includes('Files');
+
 /** The files that something dropped is, or has in it. */
 async function filesOf(entry: FileSystemEntry | null): Promise<File[]> {
   if (entry?.isFile) return [await new Promise<File>((take, refuse) => (entry as FileSystemFileEntry).file(take, refuse))];
@@ -191,8 +194,9 @@ export class Imports implements Area {
     return ['svg', delimiter, header!.written, ...pictured].join('');
   }
 
-  /** Files, or a folder with all that is in it. */
+  /** Files, or a folder with all that is in it, wherever in the form: the browser would leave the page for them. */
   private async dropped(event: DragEvent) {
+    if (!hasFiles(event)) return;
     event.preventDefault();
     const entries = [...event.dataTransfer!.items].map((item) => item.webkitGetAsEntry());
     await this.take((await Promise.all(entries.map(filesOf))).flat(), entries.some((entry) => entry?.isDirectory));
@@ -233,7 +237,7 @@ export class Imports implements Area {
     const options = this.options();
     const isNowhere = this.kind === 'words' && this.lists.isWhole && !options.length;
     return (
-      <form class="stack" onsubmit={submit}>
+      <form class="stack" onsubmit={submit} ondragover={(event: DragEvent) => hasFiles(event) && event.preventDefault()} ondrop={(event: DragEvent) => this.dropped(event)}>
         <h2>{page.t('imports')}</h2>
         <label>{page.t('what')}
           <select name="kind" onchange={choose}>
@@ -244,7 +248,7 @@ export class Imports implements Area {
         {this.kind !== 'events' && !isNowhere && <label>{page.t('where')}<select name="place" id="place" onchange={(event: any) => { this.place = event.currentTarget.value; }}>{options.map(([id, name]) => <option value={id} selected={id === this.place}>{name}</option>)}</select></label>}
         {this.kind !== 'events' && (this.kind === 'words' ? this.lists : this.boards).button()}
         {this.draft.field('text', page.t('paste'), { tag: 'textarea', rows: 12, dir: 'auto', placeholder: FORMS[this.kind], hint: HINTS[this.kind] && page.t(HINTS[this.kind]!) })}
-        <div class="row" ondragover={(event: Event) => event.preventDefault()} ondrop={(event: any) => this.dropped(event)}>
+        <div class="row">
           <label>{page.t('files')}<input type="file" multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files], false)} /></label>
           {this.kind === 'contenders' && <label>{page.t('folder')}<input type="file" webkitdirectory multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files], true)} /></label>}
         </div>

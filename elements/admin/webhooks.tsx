@@ -45,7 +45,7 @@ export class Webhooks implements Area {
 
   /** It is shown this once, so the webhook is chosen again if another one was meanwhile. */
   private async showSecret(webhook: Webhook, secret: string) {
-    while (this.chosen?.id !== webhook.id) await this.choose(webhook);
+    while (this.chosen && this.chosen.id !== webhook.id) await this.choose(webhook);
     this.secret = secret;
     this.page.say(this.page.t('secretOnce'));
     await this.page.focus('#secret');
@@ -53,13 +53,19 @@ export class Webhooks implements Area {
 
   private async choose(webhook: Webhook) {
     [this.chosen, this.secret] = [webhook, null];
-    this.deliveries = new Pages(this.page, 'delivery', async (after) => {
-      const { node } = await ask(DELIVERIES, { webhook: webhook.id, after });
-      if (!node?.deliveries) throw new Hidden('roleGone');
-      return node.deliveries;
-    });
+    this.deliveries = new Pages(this.page, 'delivery', (after) => this.readDeliveries(webhook, after));
     await this.deliveries.open();
     if (this.chosen === webhook) await this.page.focus('#chosen-webhook');
+  }
+
+  /** Null if another admin has removed it. From whom they are hidden the list is, too; else it still has this one. */
+  private async readDeliveries(webhook: Webhook, after: string | null) {
+    const { node } = await ask(DELIVERIES, { webhook: webhook.id, after });
+    if (node?.deliveries) return node.deliveries;
+    const { webhooks } = await ask(WEBHOOKS, {});
+    if (webhooks.nodes.some(({ id, active }) => active && id === webhook.id)) throw new Hidden('roleGone');
+    await this.leave(webhook);
+    return null;
   }
 
   private async act(document: any, { id }: Webhook): Promise<any> {
@@ -76,7 +82,11 @@ export class Webhooks implements Area {
 
   private async remove() {
     const webhook = this.chosen!;
-    if (!(await this.act(REMOVE_WEBHOOK, webhook))) return;
+    if (await this.act(REMOVE_WEBHOOK, webhook)) await this.leave(webhook);
+  }
+
+  /** Nothing is shown of one that was removed. */
+  private async leave(webhook: Webhook) {
     this.page.say(this.page.t('webhookRemoved', { url: webhook.url }));
     const isShown = this.chosen?.id === webhook.id;
     if (isShown) this.chosen = null;

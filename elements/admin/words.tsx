@@ -312,7 +312,7 @@ export class Words implements Area {
   private fields(draft: Draft<Texts>): View[] {
     const shown = (name: keyof Texts, more = {}) => draft.field(name, this.page.t(name), { dir: 'auto', ...more });
     const spelled = draft.values.chinese
-      ? [shown('simplified', { required: true }), shown('traditional'), shown('pinyin')]
+      ? [shown('simplified', { required: true, lang: 'zh-Hans' }), shown('traditional', { lang: 'zh-Hant' }), shown('pinyin')]
       : [shown('term', { required: true }), shown('reading')];
     const chinese = draft.id === 'new-word' ? [draft.field('chinese', this.page.t('chinese'), { type: 'checkbox' })] : [];
     return [...chinese, ...spelled, shown('definition', { required: true }), shown('example'), shown('audioUrl', { type: 'url', dir: 'ltr' })];
@@ -353,14 +353,14 @@ export class Words implements Area {
 
   private row(word: Word, row: string, date?: string) {
     const { page } = this;
-    const { term, traditional, reading, definition } = word;
+    const { term, traditional, reading, definition, chinese } = word;
     const day = date && page.date(date, { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' });
     const named = () => <span class="hidden"> {term}{day && `, ${day}`}</span>;
     return (
       <li key={date ?? word.id} class="row between word">
         <p>
           {day && <span class="soft">{day} · </span>}
-          <strong><bdi>{term}</bdi></strong>{traditional && traditional !== term && [' · ', <bdi>{traditional}</bdi>]}
+          <strong><bdi lang={chinese && 'zh-Hans'}>{term}</bdi></strong>{traditional && traditional !== term && [' · ', <bdi lang="zh-Hant">{traditional}</bdi>]}
           {reading && [' · ', <bdi>{reading}</bdi>]} · <bdi>{definition}</bdi>
         </p>
         <div class="row">

@@ -216,7 +216,7 @@ export default class Comments extends Part<CommentsData> {
   }
 
   private fits({ rating, language, verifiedAt }: Comment) {
-    return (!this.verified || verifiedAt) && (!this.ratings.length || (rating !== null && this.ratings.includes(rating))) && (!this.languages.length || this.languages.includes(language));
+    return (!this.verified || verifiedAt) && (!this.ratings.length || this.ratings.includes(rating!)) && (!this.languages.length || this.languages.includes(language));
   }
 
   private async showFresh() {

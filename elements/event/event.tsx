@@ -141,7 +141,7 @@ export default class EventCard extends Part<Data> {
     const { id, matches } = this.event!;
     const sent = JSON.stringify(this.choice);
     const picks = this.picked(matches);
-    const guess = this.choice.guess === '' ? null : Number(this.choice.guess);
+    const guess = this.choice.guess ? Number(this.choice.guess) : null;
     this.isSending = true;
     this.render();
     const answer = await this.mutate(SUBMIT_PREDICTION, { input: { event: id, picks, guess, idempotencyKey: newKey() } });

@@ -151,7 +151,7 @@ export default class WordOfTheDay extends Part<Data> {
     this.keep();
     if (answer.code) return this.say(this.refusal(answer));
     const { correct, total } = (this.graded = answer as Graded).result;
-    this.viewer = this.viewer && { ...this.viewer, streak: this.graded.streak };
+    if (this.viewer) this.viewer.streak = this.graded.streak;
     this.say(this.t('result', { correct, total }));
     this.emit('quiz', { list: this.daily!.list.id, correct, total });
     void this.focus('#result');
@@ -177,7 +177,7 @@ export default class WordOfTheDay extends Part<Data> {
   /** After the last word that was read: more may have become due, or there were more. */
   private async reviewed(dueCount: number) {
     this.due = null;
-    this.viewer = this.viewer && { ...this.viewer, dueCount };
+    if (this.viewer) this.viewer.dueCount = dueCount;
     this.say(dueCount ? '' : this.t('allReviewed'));
     await this.focus('#title');
   }
@@ -191,7 +191,7 @@ export default class WordOfTheDay extends Part<Data> {
     if (answer.code && answer.code !== 'NOT_FOUND') return this.say(this.refusal(answer));
     due.shift();
     const dueCount = Math.max(0, (this.viewer?.dueCount ?? 0) - 1);
-    this.viewer = this.viewer && { ...this.viewer, dueCount };
+    if (this.viewer) this.viewer.dueCount = dueCount;
     if (!answer.code) this.emit('review', { word: word.id, grade });
     if (this.due !== due) return this.render(); // the reader has gone on to something else
     this.isOpen = false;
@@ -270,17 +270,20 @@ export default class WordOfTheDay extends Part<Data> {
     );
   }
 
-  private entry({ term, traditional, reading, definition, example, audioUrl }: Word, isOpen = true) {
+  private entry({ term, traditional, reading, definition, example, audioUrl, chinese }: Word, isOpen = true) {
+    const lang = chinese && 'zh-Hans';
     return (
       <div class="entry" part="word">
         <p class="row">
-          <strong class="term" dir="auto">{term}</strong>
-          {traditional && traditional !== term && <span class="term soft">{traditional}</span>}
+          <strong class="term" dir="auto" lang={lang}>{term}</strong>
+          {traditional && traditional !== term && <span class="term soft" lang="zh-Hant">{traditional}</span>}
           {audioUrl?.startsWith('https://') && <button type="button" part="button" onclick={() => new Audio(audioUrl).play().catch(() => this.say(this.t('noSound')))}>{this.t('listen')}</button>}
         </p>
-        {isOpen && reading && <p class="reading" dir="auto">{reading}</p>}
-        {isOpen && <p dir="auto">{definition}</p>}
-        {isOpen && example && <p class="soft" dir="auto">{example}</p>}
+        {isOpen && [
+          reading && <p class="reading" dir="auto">{reading}</p>,
+          <p dir="auto">{definition}</p>,
+          example && <p class="soft" dir="auto" lang={lang}>{example}</p>,
+        ]}
       </div>
     );
   }

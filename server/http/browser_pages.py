@@ -310,6 +310,7 @@ _ADMIN_PAGE: Final = """<!doctype html>
 <link rel="icon" href="data:,">
 <script type="module" src="/{script}"></script>
 <ringside-admin data-viewers="{viewers}"></ringside-admin>
+<noscript lang="en" dir="ltr">These pages need JavaScript.</noscript>
 </html>
 """
 

@@ -63,6 +63,14 @@ TOO_SMALL = """[document, ...document.querySelectorAll('*')].flatMap((one) => {
 }).map((one) => one.outerHTML)"""
 """What a finger is to press, on the page and in its elements, and is smaller than 44 pixels."""
 
+FOCUS_IS_SEEN = """() => {
+  let root = document;
+  while (root.activeElement.shadowRoot) root = root.activeElement.shadowRoot;
+  const { x, y, width, height } = root.activeElement.getBoundingClientRect();
+  return root.activeElement.contains(root.elementFromPoint(x + width / 2, y + height / 2));
+}"""
+"""Whether nothing stands before what has the focus, on the page or in an element."""
+
 AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 """What finds barriers in a page."""
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, Route, expect
 
-from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
+from tests.browser.pages import FOCUS_IS_SEEN, RECORD_VIOLATIONS, BrowserPage, new_context
 from tests.browser.signing_in import World, as_guest, by_email, by_provider, give_code, violations
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ROOT, ringside_process
@@ -210,8 +210,19 @@ async def test_a_member_downloads_what_is_stored_and_claims_earlier_comments(
     await expect(name).to_have_value("Ann, soon")
 
 
+async def second_click(page: Page, button: Locator) -> None:
+    """Of a double one, whose first click has brought this button to where it was: it does nothing."""
+    await button.hover()
+    await page.mouse.down(click_count=2)
+    await page.mouse.up(click_count=2)
+    await expect(page.get_by_role("status")).to_be_empty()
+
+
 async def test_a_member_deletes_their_account_after_signing_in_again(world: World, context: BrowserContext) -> None:
-    """A session that is older than a quarter of an hour is not enough, and what was chosen is kept meanwhile."""
+    """A session that is older than a quarter of an hour is not enough, and what was chosen is kept meanwhile.
+
+    Nobody deletes it by a double click.
+    """
     page = await context.new_page()
     await page.goto(f"{world.url}/sign-in?language=en")
     await by_email(world, page, "leaving@example.org")
@@ -226,6 +237,7 @@ async def test_a_member_deletes_their_account_after_signing_in_again(world: Worl
 
     await page.route("**/graphql", refuse)
     await page.get_by_role("button", name="Delete my account").click()
+    await second_click(page, page.get_by_role("button", name="Delete for good"))
     await page.get_by_label("are deleted, too").check()
     await page.get_by_role("button", name="Delete for good").click()
     await expect(page.get_by_text("Please confirm that it is you: sign in again.")).to_be_visible()
@@ -326,6 +338,16 @@ async def new_league(page: Page, name: str, entry: str) -> str:
     await page.get_by_role("button", name="Create the league").click()
     await expect(page.get_by_role("status")).to_have_text(f"You are the captain of \u2068{name}\u2069 now.")
     return str(await page.locator(".league", has_text=name).locator("code").text_content())
+
+
+async def test_what_the_keyboard_goes_back_to_is_not_behind_what_is_said(visited: Visited, browser: Browser) -> None:
+    """It stays at the top of the page while the account is scrolled, on a phone in several lines."""
+    page = await signed_in(visited, browser, "keyboard@example.org", viewport={"width": 320, "height": 400})
+    await page.get_by_role("button", name="Claim my earlier comments").click()
+    await expect(page.get_by_role("status")).to_have_text("There are no earlier comments with your address.")
+    for _ in range(15):
+        await page.keyboard.press("Shift+Tab")
+        assert await page.evaluate(FOCUS_IS_SEEN)
 
 
 async def test_members_create_leagues_admit_others_and_leave(visited: Visited, browser: Browser) -> None:

@@ -513,7 +513,7 @@ def vote_left(visited: Visited, slug: str, votes: int, user: str = "sinister") -
             ask(CAST_VOTE, token=ask(DRAW_MATCHUP, board=slug)["token"], verdict="LEFT")
 
 
-@pytest.mark.parametrize("way", ["chosen", "dropped"])
+@pytest.mark.parametrize("way", ["chosen", "dropped", "dropped-on-the-list"])
 async def test_a_folder_of_pictures_becomes_contenders(
     visited: Visited, browser: Browser, tmp_path: Path, way: str
 ) -> None:
@@ -536,7 +536,7 @@ async def test_a_folder_of_pictures_becomes_contenders(
     if way == "chosen":
         await folder.set_input_files(tmp_path / "masks")
     else:
-        await drop(page.page, folder, tmp_path / "masks")
+        await drop(page.page, folder if way == "dropped" else names, tmp_path / "masks")
     await expect(page.page.get_by_text("3 pictures")).to_be_visible()
     await expect(page.page.get_by_role("status")).to_have_text("Only the pictures were taken. Left out: README.md.")
     await expect(names).to_have_value("Comet\nTide\nNobody\nEt\u00e9")

@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, found, opened, printed, searched
-from tests.browser.pages import VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
+from tests.browser.pages import FOCUS_IS_SEEN, VIEWPORT, BrowserPage, ExplorerPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
 from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
@@ -32,6 +32,21 @@ async def test_a_visitor_learns_who_may_use_the_pages(visited: Visited, browser:
     await assert_clean(page)
     await page.page.get_by_role("button", name="Sign in", exact=True).click()
     await page.page.wait_for_url("**/sign-in?returnTo=*admin*")
+
+
+async def test_a_part_of_the_pages_that_is_lost_leaves_them_usable(visited: Visited, browser: Browser) -> None:
+    """Without the texts of its language they are in English. What a later release no longer has is said."""
+    page = (await opened(visited, browser, "moderator", "#/members", locale="de-DE")).page
+    await expect(page.get_by_role("heading", name="Mitglieder")).to_be_visible()
+    await page.route(re.compile(r"/admin/(de|_documents_admin)\."), lambda route: route.abort())
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Members")).to_be_visible()
+    await (await searched(page, writer(visited, "lost"))).click()
+    await page.get_by_label("Reason, which the member sees").fill("Too loud.")
+    await page.get_by_role("button", name="Suspend", exact=True).click()
+    await expect(page.get_by_role("status")).to_contain_text("is suspended.")
+    await page.get_by_text("Show the document that was sent").click()
+    await expect(page.get_by_role("status")).to_have_text("This page is out of date. Please load it again.")
 
 
 @pytest.mark.parametrize(("locale", "scheme"), [("en-GB", "light"), ("de-DE", "dark"), ("ar", "light")])
@@ -463,6 +478,16 @@ async def test_the_keys_are_those_of_their_places_on_a_keyboard_of_another_scrip
         await expect(article).to_contain_text(state)
 
 
+async def test_what_the_keyboard_goes_back_to_is_not_behind_the_buttons(visited: Visited, browser: Browser) -> None:
+    """They stay at the top of the page while a long list is scrolled."""
+    page = await opened(visited, browser, "moderator", "#/comments/latest", viewport={"width": 1280, "height": 800})
+    await page.page.locator("article.current").wait_for()
+    await page.page.locator("article").nth(25).get_by_role("checkbox").focus()
+    for _ in range(30):
+        await page.page.keyboard.press("Shift+Tab")
+        assert await page.page.evaluate(FOCUS_IS_SEEN)
+
+
 async def test_arrow_keys_scroll_what_an_author_wrote_before(visited: Visited, browser: Browser) -> None:
     """Where the keyboard is in it; elsewhere they move to another comment."""
     for number in range(8):
@@ -748,9 +773,11 @@ async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
 
 
 async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> None:
+    """And say what they need to whoever blocks scripts."""
     answer = httpx.get(f"{visited.service.url}/admin", timeout=LONGEST)
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert '<noscript lang="en" dir="ltr">These pages need JavaScript.</noscript>' in answer.text
     script = answer.text.split('src="')[1].split('"')[0]
     with httpx.stream(
         "GET", f"{visited.service.url}{script}", headers={"accept-encoding": "gzip"}, timeout=LONGEST

@@ -18,6 +18,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id }")
+REMOVE_WEBHOOK = mutation("removeWebhook", "WebhookRemoved", "deletedId")
 SET_RULES = mutation("setHoldRules", "HoldRulesSet", "rules { revision }")
 
 
@@ -238,6 +239,24 @@ async def test_a_secret_is_shown_with_its_own_webhook(visited: Visited, browser:
         await expect(page.page.locator("#chosen-webhook")).to_contain_text("b.example.com")
     await expect(page.page.get_by_role("status")).to_contain_text("https://a.example.com/ringside")
     await expect(page.page.locator("#chosen-webhook")).to_contain_text("b.example.com")
+
+
+async def test_a_webhook_that_another_admin_has_removed_is_said_to_be_gone(visited: Visited, browser: Browser) -> None:
+    """Nobody is asked to sign in again for it, or told of a role that was taken away."""
+    url = "https://removed.example.com/ringside"
+    given = {"url": url, "kinds": ["suspects.sought"]}
+    webhook = visited.edit(ADD_WEBHOOK, by="boss", role="admin", **given)["webhook"]["id"]
+    page = await opened(visited, browser, "admin", "#/webhooks")
+    button = page.page.get_by_role("button", name=url, exact=True)
+    await expect(button).to_be_visible()
+    visited.edit(REMOVE_WEBHOOK, by="boss", role="admin", webhook=webhook)
+    node = {"query": f'{{ node(id: "{webhook}") {{ id }} }}'}
+    with visited.client("boss", "admin") as client:
+        await until(lambda: client.post("/graphql", json=node).json()["data"]["node"] is None, "its item is deleted")
+    await button.click()
+    await expect(page.page.get_by_role("status")).to_have_text(f"{url} is told nothing any more.")
+    await expect(button).to_have_count(0)
+    await expect(page.page.get_by_role("heading", name="Webhooks")).to_be_focused()
 
 
 async def test_a_press_selects_what_a_page_over_plain_http_may_not_copy(visited: Visited, browser: Browser) -> None:

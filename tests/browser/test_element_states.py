@@ -591,6 +591,22 @@ async def test_the_last_event_of_a_season_is_shown_however_many_came_after_it(
         await expect(element.get_by_role("heading")).to_have_text("The oldest")
 
 
+async def test_no_word_is_broken_where_three_stand_beside_one_another(visited: Visited, browser: Browser) -> None:
+    """Who has the title to lose has room for the word that says so, which is longer in other languages."""
+    event, _ = new_event(visited, "Three at once", starts=timedelta(days=9))
+    teams = [{"members": [name], "champion": name == "Ada"} for name in ("Ada", "Bea", "Cleo")]
+    visited.edit(ADD_MATCH, event=event, name="Threat", teams=teams, points=1)
+    body = f'<ringside-event event="{event}"></ringside-event>'
+    async with visited.page(browser, body, language="de") as page:
+        champion = page.page.get_by_text("Titelträger")
+        await expect(champion).to_be_visible()
+        heights = set()
+        for width in range(600, 1000, 20):
+            await page.page.set_viewport_size({"width": width, "height": 800})
+            heights.add(await champion.evaluate("(mark) => mark.offsetHeight"))
+        assert len(heights) == 1
+
+
 async def test_a_guess_that_is_not_saved_is_for_the_question_that_was_asked(visited: Visited, browser: Browser) -> None:
     """An editor asks another one, and then none: picks can be saved, and nobody answers what they did not read."""
     event, _ = new_event(visited, "Asking", starts=timedelta(days=400))
@@ -709,6 +725,19 @@ async def test_a_page_that_has_not_heard_of_a_sign_in_does_not_undo_it(visited: 
         await expect(page.page.locator("ringside-board button.corner:not([aria-disabled])").first).to_be_visible()
         await page.page.reload()
         assert await page.page.evaluate(IS_MEMBER, f"{visited.service.url}/elements.js")
+
+
+async def test_a_page_that_is_gone_back_to_shows_who_has_signed_in_meanwhile(
+    visited: Visited, browser: Browser
+) -> None:
+    """A browser may have kept it as it was, and have told it nothing of what other pages stored."""
+    async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>") as page:
+        await expect(page.page.locator("ringside-sign-in")).to_contain_text("You are not signed in.")
+        token = visited.client("bo-abara").headers["authorization"].removeprefix("Bearer ")
+        kept = {"member": {"token": token, "expiresAt": "2100-01-01"}}
+        await page.page.evaluate(STORE, [f"ringside {visited.service.url}/", kept])
+        await page.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+        await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as Bo Abara")
 
 
 async def test_a_page_whose_session_is_refused_keeps_the_one_that_another_page_has_begun(
@@ -910,6 +939,9 @@ async def test_every_tab_of_the_service_itself_follows_who_is_signed_in(
     await other.get_by_label("Your name").fill("Bo")
     await other.get_by_role("button", name="Go on as a guest").click()
     await expect(shown).to_contain_text("Signed in as Bo")
+    await other.get_by_role("textbox", name="Name", exact=True).fill("Bo Bell")
+    await other.keyboard.press("Enter")
+    await expect(shown).to_contain_text("Signed in as Bo Bell")
     await expect(page.get_by_role("button", name="Sign in", exact=True)).to_have_count(0)  # then nothing moves
     assert await BrowserPage(page, url).too_small() == []
     await context.clear_cookies()
@@ -1300,6 +1332,23 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         await expect(element.locator(".note")).to_have_text("All reviewed. Well done.")
         await expect(element.get_by_role("heading")).to_be_focused()
         await expect(element.get_by_role("button", name=re.compile("^Review"))).to_have_count(0)
+
+
+async def test_a_chinese_word_is_marked_as_one(visited: Visited, browser: Browser) -> None:
+    """Otherwise it is read aloud, and its characters are drawn, as those of another language."""
+    words = visited.edit(CREATE_LIST, name="Marked signs", public=True)["list"]["id"]
+    word = {"simplified": "马", "traditional": "馬", "definition": "horse", "example": "马来了。"}
+    visited.edit(ADD_WORDS, list=words, words=[word])
+    marks = {"马": "zh-Hans", "馬": "zh-Hant", "马来了。": "zh-Hans"}
+    async with visited.page(browser, f'<ringside-word list="{words}"></ringside-word>') as page:
+        for text, language in marks.items():
+            await expect(page.page.get_by_text(text, exact=True)).to_have_attribute("lang", language)
+        assert await page.page.get_by_text("horse", exact=True).get_attribute("lang") is None
+    admin = (await opened(visited, browser, "editor", "#/words")).page
+    await admin.get_by_role("button", name="Marked signs", exact=True).click()
+    row = admin.locator("li", has=admin.locator("#word-0"))
+    for text in ("马", "馬"):
+        await expect(row.locator("bdi", has_text=text)).to_have_attribute("lang", marks[text])
 
 
 async def test_the_chosen_list_stays_chosen_when_a_private_one_comes_or_goes(

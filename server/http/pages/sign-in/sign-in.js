@@ -431,7 +431,7 @@ async function showAnew() {
 
 // ── what people do ──
 
-// Tabs with the elements ask anew who is signed in once what is kept for them changes.
+// Tabs with the elements, also those that are gone back to, ask anew who is signed in once what is kept changes.
 function tellTabs() {
   const key = `ringside ${location.origin}/`;
   try {
@@ -481,6 +481,7 @@ function save(changes, filled, input) {
       throw error.code === 'INVALID_INPUT' && error.path?.includes('name') ? new Refused('badName') : error;
     });
     Object.assign(signedIn, user);
+    if ('name' in changes) tellTabs(); // which show it
     filled();
     tell(say('saved'));
   }, input);
@@ -535,7 +536,15 @@ function toProvider(add) {
   });
 }
 
+// The second click of a double one presses nothing: nobody has read what stands there by then, the next of a list say.
+function pressOnce(event) {
+  if (event.detail < 2 || !event.target.closest('button')) return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 function listen() {
+  document.addEventListener('click', pressOnce, true);
   by('email').addEventListener('submit', event => {
     event.preventDefault();
     const input = by('address');
