@@ -355,6 +355,20 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await expect(page.page.get_by_role("button", name=HOSTILE)).to_have_count(0)
 
 
+async def test_a_list_is_deleted_whose_accents_are_stored_apart_from_their_letters(
+    visited: Visited, browser: Browser
+) -> None:
+    """As a file's name gives them to an import, say; a keyboard writes them together."""
+    word_list(visited, "Tie\u0302\u0301ng Vie\u0323\u0302t")
+    page = await opened(visited, browser, "editor", "#/words")
+    lists = page.page.get_by_role("button", name="Vie\u0323\u0302t")
+    await lists.click()
+    await page.page.get_by_label("To delete the list, type its name").fill("Ti\u1ebfng Vi\u1ec7t")
+    await page.page.get_by_role("button", name="Delete the list").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("is deleted")
+    await expect(lists).to_have_count(0)
+
+
 async def test_a_private_list_is_filled_and_then_published(
     visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
