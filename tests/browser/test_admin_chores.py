@@ -146,6 +146,22 @@ async def test_pictures_beside_a_table_go_to_those_whom_it_names(
     ]
 
 
+async def test_a_table_below_blank_lines_is_a_table(visited: Visited, browser: Browser) -> None:
+    """Its lines count as they were typed."""
+    visited.edit(CREATE_BOARD, slug="below-blanks", title="Below blanks")
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
+    await page.page.get_by_role("combobox", name="Where").select_option("below-blanks")
+    box, section = page.page.get_by_label("Paste a list, or a table"), page.page.locator("section")
+    await box.fill("\n \nname,description\nComet,fast\n,slow")
+    await page.page.get_by_role("button", name="Check").click()
+    await expect(section.get_by_role("listitem")).to_contain_text(["Line 5:"])
+    await box.fill("\n \nname,description\nComet,fast")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(section.get_by_text("1 was added.")).to_be_visible()
+    added = ask(visited, '{ board(slug: "below-blanks") { contenders(first: 9) { nodes { name description } } } }')
+    assert added["board"]["contenders"]["nodes"] == [{"name": "Comet", "description": "fast"}]
+
+
 async def test_a_file_that_was_mended_is_read_again(visited: Visited, browser: Browser, tmp_path: Path) -> None:
     """Though it is the one that was chosen before: browsers tell a page of another choice alone."""
     page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
