@@ -91,6 +91,23 @@ async def test_a_beginning_that_is_no_whole_local_time_is_refused_with_its_line(
     assert {"name": "Local night", "startsAt": "2031-03-02T00:00:00.000Z"} in events
 
 
+async def test_a_season_is_typed_with_the_signs_and_digits_of_an_arabic_keyboard(
+    visited: Visited, browser: Browser
+) -> None:
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE, locale="ar", timezone_id="UTC")
+    await page.page.locator("[name=kind]").select_option("events")
+    await page.page.locator("#import-text").fill("ليلة | موسم | ٢٠٣١-٠٣-٠٢ ١٩:٠٠\nعلي، عمر ضد سامي | ٢")
+    await page.page.locator("[value=add]").click()
+    await expect(page.page.locator("section p")).to_be_visible()
+    card = "name startsAt matches { points teams { members } }"
+    night = ask(visited, f'{{ nextEvent(season: "موسم") {{ {card} }} }}')["nextEvent"]
+    assert night == {
+        "name": "ليلة",
+        "startsAt": "2031-03-02T19:00:00.000Z",
+        "matches": [{"points": 2, "teams": [{"members": ["علي", "عمر"]}, {"members": ["سامي"]}]}],
+    }
+
+
 def file(name: str, content: bytes) -> FilePayload:
     return {"name": name, "mimeType": "", "buffer": content}
 

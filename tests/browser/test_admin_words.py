@@ -103,11 +103,12 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
     page = await chosen(visited, browser, "Lines and tables")
     text = await led_to_paste(page)
     add = page.page.get_by_role("button", name="Add", exact=True)
-    await text.fill('Semester, term\nZitat; a "quotation", of others\nUnwort\nHaus\thouse\nto run, to hurry = laufen')
+    lines = ["Semester, term", 'Zitat; a "quotation", of others', "Unwort", "Haus\thouse", "to run, to hurry = laufen"]
+    await text.fill("\n".join([*lines, "نعم، شكرًا; yes, thanks", "بيت، house"]))
     await page.page.get_by_role("button", name="Check").click()
     await expect(page.page.get_by_role("listitem").filter(has_text="to run, to hurry · laufen")).to_be_visible()
     await add.click()
-    await expect(page.page.get_by_text("4 were added.").last).to_be_visible()
+    await expect(page.page.get_by_text("6 were added.").last).to_be_visible()
     await expect(page.page.get_by_text("Line 3:")).to_be_visible()
     await text.fill('definition;term\n"a tree; a plant";Baum\n\n;Leer')
     await page.page.get_by_role("button", name="Check").click()
@@ -126,6 +127,8 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
         "Zitat": 'a "quotation", of others',
         "Haus": "house",
         "to run, to hurry": "laufen",
+        "نعم، شكرًا": "yes, thanks",
+        "بيت": "house",
         "Baum": "a tree; a plant",
     }
 
