@@ -23,7 +23,7 @@ const DOCUMENTS = { contenders: IMPORT_CONTENDERS, events: IMPORT_EVENTS, words:
 /** The first line of a table of words, which names the columns. */
 const HEADER = /^\W*(term|simplified)\W*[,;\t]|(?=.*\bdefinition\b).*\b(term|simplified)\b/i;
 /** What parts a word from its meaning: the first of these that a line has, since both may have commas. */
-const BETWEEN = [/\t/, /\s[=–—]\s/, /[;,]/, /[؛،；，]/];
+const BETWEEN = [/\t/, /\s[=–—-]\s/, /[;,]/, /[؛،；，]/];
 /** So many words are shown as they are read, after a check. */
 const FEW = 5;
 

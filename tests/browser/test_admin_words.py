@@ -104,11 +104,11 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
     text = await led_to_paste(page)
     add = page.page.get_by_role("button", name="Add", exact=True)
     lines = ["Semester, term", 'Zitat; a "quotation", of others', "Unwort", "Haus\thouse", "to run, to hurry = laufen"]
-    await text.fill("\n".join([*lines, "نعم، شكرًا; yes, thanks", "بيت، house"]))
+    await text.fill("\n".join([*lines, "نعم، شكرًا; yes, thanks", "بيت، house", "U-Bahn - underground, tube"]))
     await page.page.get_by_role("button", name="Check").click()
     await expect(page.page.get_by_role("listitem").filter(has_text="to run, to hurry · laufen")).to_be_visible()
     await add.click()
-    await expect(page.page.get_by_text("6 were added.").last).to_be_visible()
+    await expect(page.page.get_by_text("7 were added.").last).to_be_visible()
     await expect(page.page.get_by_text("Line 3:")).to_be_visible()
     await text.fill('definition;term\n"a tree; a plant";Baum\n\n;Leer')
     await page.page.get_by_role("button", name="Check").click()
@@ -129,6 +129,7 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
         "to run, to hurry": "laufen",
         "نعم، شكرًا": "yes, thanks",
         "بيت": "house",
+        "U-Bahn": "underground, tube",
         "Baum": "a tree; a plant",
     }
 
