@@ -15,6 +15,12 @@ export type Page = Part<any>;
 /** The value of a field of the form that a submit event comes from. */
 export const field = (event: Event, name: string) => String(new FormData(event.currentTarget as HTMLFormElement).get(name) ?? '');
 
+/** A name as it is read: how accents are stored, marks of its direction and how wide a blank is are not seen. */
+const asRead = (name: string) => name.normalize().replace(/\p{Cf}/gu, '').replace(/\s+/g, ' ').trim();
+
+/** Whether what was typed in the form's field for it is this name. */
+export const isNamed = (event: Event, name: string) => asRead(field(event, 'name')) === asRead(name);
+
 /** Of a field for files, when one is chosen: the same one, which was mended meanwhile, counts again. */
 export const anew = ({ currentTarget }: any) => { currentTarget.value = ''; };
 

@@ -11,12 +11,16 @@ interface Side {
 const CHAMPION = /\s*\(c\)\s*$/i;
 const VERSUS = /\s+(?:v|vs|gegen|contra|ضد)\.?\s+/i;
 
-const split = (members: string) => members.split(/\s*[&,]\s*/).map((name) => name.trim()).filter(Boolean);
+/** The digits of Arabic and Persian keyboards as those of all others. */
+const plain = (text: string) => text.replace(/[٠-٩۰-۹]/g, (digit) => String(digit.charCodeAt(0) & 15));
+
+const split = (members: string) => members.split(/\s*[&,،，、]\s*/).map((name) => name.trim()).filter(Boolean);
 
 /** A line of a card: `Ada & Bo v Cy`, with a name before a colon and points after a bar, if it has them. */
 export function parseMatch(line: string) {
   const [, named, rest] = /^(?:([^:|]+):)?(.*)$/.exec(line)!;
-  const [sides = '', points = '1'] = rest!.split('|');
+  const [sides = '', typed = '1'] = rest!.split('|');
+  const points = plain(typed);
   const teams = sides.split(VERSUS).map((side) => ({ members: split(side) }));
   // What is no number is refused with the line.
   return { name: (named ?? sides).trim(), points: /^\s*\d{1,4}\s*$/.test(points) ? Number(points) : 0, teams };
@@ -58,7 +62,7 @@ export function parseSeason(text: string) {
     if (!line.trim()) isNew = true;
     else if (isNew) {
       const [name = '', season = '', startsAt = ''] = line.split('|').map((part) => part.trim());
-      events.push({ name, season, startsAt: beginning(startsAt), matches: [] });
+      events.push({ name, season, startsAt: beginning(plain(startsAt)), matches: [] });
       starts.push(place + 1);
       isNew = false;
     } else events.at(-1)!.matches.push(parseMatch(line.trim()));

@@ -23,7 +23,7 @@ const DOCUMENTS = { contenders: IMPORT_CONTENDERS, events: IMPORT_EVENTS, words:
 /** The first line of a table of words, which names the columns. */
 const HEADER = /^\W*(term|simplified)\W*[,;\t]|(?=.*\bdefinition\b).*\b(term|simplified)\b/i;
 /** What parts a word from its meaning: the first of these that a line has, since both may have commas. */
-const BETWEEN = [/\t/, /\s[=–—]\s/, /[;,]/];
+const BETWEEN = [/\t/, /\s[=–—-]\s/, /[;,]/, /[؛،；，]/];
 /** So many words are shown as they are read, after a check. */
 const FEW = 5;
 
@@ -155,29 +155,36 @@ export class Imports implements Area {
    * words with their meanings. Cards become a season file.
    */
   private asSent(): { text: string; at: (line: number, message: string) => string } {
-    const { text } = this.draft.values;
-    const at = (line: number) => this.page.t('line', { line });
+    const { text, blank } = this.typed();
+    const at = (line: number) => this.page.t('line', { line: line + blank });
     const before = (line: number) => at(line - 1);
     if (this.kind === 'events') {
       if (/^\s*[{[]/.test(text)) return { text, at: (n) => this.page.t('eventOfFile', { n }) };
       const season = parseSeason(text);
       return { text: season.text, at: (event, message) => at(season.lineOf(event, message)) };
     }
-    if (this.isListOfWords()) return { text: table('term,definition', text, wordCells), at: before };
+    if (this.isListOfWords(text)) return { text: table('term,definition', text, wordCells), at: before };
     if (this.kind === 'words') return { text, at };
     if (columnsOf(text).includes('name')) return { text: this.withPictures(text), at };
     return { text: table('name,svg', text, (name) => [name, this.svg(name)]), at: before };
   }
 
+  /** What was typed, from its first line that is not blank; and how many are before it. */
+  private typed() {
+    const { text } = this.draft.values;
+    const [before] = /^(\s*[\r\n])?/.exec(text)!;
+    return { text: text.slice(before.length), blank: before.split(/\r\n?|\n/).length - 1 };
+  }
+
   /** Rather than a table of them. */
-  private isListOfWords() {
-    return this.kind === 'words' && !HEADER.test(this.draft.values.text.split('\n')[0]!);
+  private isListOfWords(text: string) {
+    return this.kind === 'words' && !HEADER.test(text.split('\n')[0]!);
   }
 
   /** With their meanings, as the service reads them. */
   private firstWords() {
-    const { text } = this.draft.values;
-    const words = this.isListOfWords() ? text.split('\n').map(wordCells) : tableCells(text);
+    const { text } = this.typed();
+    const words = this.isListOfWords(text) ? text.split('\n').map(wordCells) : tableCells(text);
     return words.filter(([, meaning]) => meaning).slice(0, FEW);
   }
 

@@ -6,7 +6,7 @@ import { ask } from '../service';
 import {
   ERASE_MEMBER, EXPORT_MEMBER, MEMBERS, type MembersData, ONE_MEMBER, REINSTATE_MEMBER, SET_ROLES, SUSPEND_MEMBER, TAKE_BACK,
 } from '../generated/admin';
-import { type Area, Hidden, type Page, ended, field, moment, time } from './area';
+import { type Area, Hidden, type Page, ended, field, isNamed, moment, time } from './area';
 import { Draft } from './draft';
 import { Pages } from './pages';
 
@@ -124,7 +124,7 @@ export class Members implements Area {
 
   private erase(event: Event) {
     event.preventDefault();
-    if (field(event, 'name') !== this.chosen!.name) return this.page.say(this.page.t('typeName'));
+    if (!isNamed(event, this.chosen!.name)) return this.page.say(this.page.t('typeName'));
     void this.act(ERASE_MEMBER, { contributions: field(event, 'keep') ? 'ANONYMISE' : 'REMOVE' }, 'erased');
   }
 

@@ -30,7 +30,7 @@ const given = ({ name, language, words, guests, ...numbers }: Typed) => ({
   name,
   guests,
   language: language.trim() || null,
-  words: words.split(/[,\n]/).map((word) => word.trim()).filter(Boolean),
+  words: words.split(/[,،，、\n]/).map((word) => word.trim()).filter(Boolean),
   ...Object.fromEntries(NUMBERS.map((number) => [number, numbers[number] === '' ? null : Number(numbers[number])])),
 });
 

@@ -7,7 +7,7 @@ import {
   ADD_WORDS, CREATE_WORD_LIST, DELETE_WORD_LIST, ONE_WORD, REMOVE_WORD, UPDATE_WORD, UPDATE_WORD_LIST, WORDS_OF_LIST, WORD_LISTS,
   WORD_LIST_CARD, type WordListCardData, type WordListsData,
 } from '../generated/admin';
-import { type Area, type Page, field, firstClick } from './area';
+import { type Area, type Page, firstClick, isNamed } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
 
@@ -129,7 +129,7 @@ export class Words implements Area {
   private async delete(event: Event) {
     event.preventDefault();
     const { id, name } = this.list!;
-    if (field(event, 'name') !== name) return this.page.say(this.page.t('typeListName'));
+    if (!isNamed(event, name)) return this.page.say(this.page.t('typeListName'));
     const answer = await this.page.mutate(DELETE_WORD_LIST, { input: { list: id, idempotencyKey: newKey() } });
     if (!answer) return;
     if (answer.code) return this.page.say(this.page.refusal(answer));

@@ -1,9 +1,9 @@
 """What a comment's text has that a hold rule asks for: words and links, in one pass over the text.
 
-Words are compared as people read them: without case, accents, invisible characters and forms of width, and with a to z
-in place of letters of other scripts that look like them. A whole word has to match, except in scripts that put no
-spaces between words. There is one look-up for each word of the text, so neither the number of words in the rules nor
-the text can make it slow.
+Words are compared as people read them: without case, accents, invisible characters, forms of width and what only
+stretches a word, and with a to z in place of letters of other scripts that look like them. A whole word has to match,
+except in scripts that put no spaces between words. There is one look-up for each word of the text, so neither the
+number of words in the rules nor the text can make it slow.
 """
 
 import re
@@ -20,7 +20,8 @@ from resolvers.values.texts import FILLERS
 
 # ── words ──
 
-_APOSTROPHES: Final = frozenset("'\u2019")
+_LEFT_OUT: Final = FILLERS.union("'\u2019\u0640\u07fa")
+"""Also apostrophes, and the strokes that stretch words of Arabic and N'Ko, which Unicode counts as letters."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"
 )
@@ -43,7 +44,7 @@ def _decomposed(text: str) -> str:
 def _in_word(letter: str) -> str:
     """A character as a part of a word: nothing for what is not seen or is a mark, a blank for what divides words."""
     kind = category(letter)
-    if combining(letter) or kind in ("Cf", "Me") or letter in FILLERS or letter in _APOSTROPHES:
+    if combining(letter) or kind in ("Cf", "Me") or letter in _LEFT_OUT:
         return ""
     return letter if kind[0] in "LMN" else " "
 

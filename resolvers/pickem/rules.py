@@ -19,7 +19,7 @@ from datastore.pickem.events import THOUSAND, Event, Match, MatchOutcome, Result
 from datastore.refusals import InvalidInput
 from datastore.values.folding import in_form, is_stream_safe
 from resolvers.requests.context import Unset, parse_given
-from resolvers.values.texts import LINE, MOST_BLANKS, is_line, parse_image_address, parse_line, single_spaced
+from resolvers.values.texts import LINE, is_line, parse_image_address, parse_line, parse_lines, single_spaced
 
 # ── codes of leagues ──
 
@@ -153,22 +153,14 @@ def parse_details(
 ) -> dict[str, Any]:
     """Those of an event's fields of these names that are given, parsed; null stays None."""
     return parse_given(
-        description=(description, _validate_description),
+        description=(description, parse_description),
         place=(place, _validate_place),
         image_url=(image_url, lambda text: parse_image_address(text, image_hosts, ("input", "imageUrl"))),
     )
 
 
-def _validate_description(text: str) -> str:
-    """Lines of text. Line ends are the only control characters."""
-    shown = text if len(text) <= MOST_BLANKS * LONGEST_DESCRIPTION else ""
-    description = "\n".join(line.rstrip() for line in shown.splitlines()).strip()
-    if not is_line(description.replace("\n", " "), LONGEST_DESCRIPTION):
-        raise InvalidInput(
-            f"A description has 1 to {LONGEST_DESCRIPTION} characters, {LINE}; null for none.",
-            path=("input", "description"),
-        )
-    return description
+def parse_description(text: str) -> str:
+    return parse_lines(text, LONGEST_DESCRIPTION, "A description", ("input", "description"))
 
 
 def _validate_place(text: str) -> str:

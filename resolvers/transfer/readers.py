@@ -189,6 +189,8 @@ def _parse_header(
 ) -> list[str]:
     """The columns as the part calls them; empty for one that is ignored."""
     by_name = {column.lower(): column for column in columns}
+    if not others:  # spreadsheets write columns in which something stood once; now rows may have nothing there
+        cells = cells[: max((place for place, cell in enumerate(cells, 1) if cell.strip()), default=0)]
     known = [by_name.get(cell.strip().lower().replace("_", ""), "") for cell in cells]
     rule = f"The first line names the columns: {', '.join(columns)}."
     if missing := [group[0] for group in required if not set(group) & set(known)]:

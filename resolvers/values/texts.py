@@ -68,6 +68,15 @@ def parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> 
     return line
 
 
+def parse_lines(text: str, longest: int, subject: str, path: tuple[str, ...]) -> str:
+    """A few lines of text without blanks at their ends; tabs may be in them. `subject` begins the refusal's message."""
+    given = text if len(text) <= MOST_BLANKS * longest else ""
+    lines = "\n".join(line.rstrip() for line in given.splitlines()).strip()
+    if not is_line(lines.replace("\n", " ").replace("\t", " "), longest):
+        raise InvalidInput(f"{subject} has 1 to {longest} characters, {LINE}; null for none.", path=path)
+    return lines
+
+
 def camel_case(name: str) -> str:
     """A name as GraphQL and JSON have it."""
     first, *rest = name.split("_")

@@ -17,7 +17,7 @@ from datastore.voting.boards import MAIN, Board, Electorate, ResultsVisible
 from datastore.voting.editing import ContenderChange
 from resolvers.loading import batched
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset, parse_given
-from resolvers.values.texts import is_line, parse_image_address, parse_link
+from resolvers.values.texts import is_line, parse_image_address, parse_line, parse_lines, parse_link
 from resolvers.voting import visibility
 from resolvers.voting.rules import is_open, is_over, validate_electorate, validate_hours, with_electorate, with_hours
 from resolvers.voting.settling import version_key
@@ -397,11 +397,13 @@ _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u2060-\u206
 
 
 def parse_title(text: str) -> str:
-    return _parse_line(text, "title", LONGEST_TITLE)
+    return parse_line(text, LONGEST_TITLE, "A title", ("input", "title"))
 
 
 def parse_name(text: str) -> str:
-    name = _parse_line(text, "name", LONGEST_NAME)
+    name = " ".join(text.split())
+    if not is_line(name, LONGEST_NAME) or _INVISIBLE.search(name):
+        raise InvalidInput(f"A name has 1 to {LONGEST_NAME} characters, {_CHARACTERS}.", path=("input", "name"))
     if len(contender_store.folded_for_keys(name).encode()) > LONGEST_FOLDED:
         raise InvalidInput(
             "This name is too long once its ligatures are spelled out. Choose a shorter one.", path=("input", "name")
@@ -410,23 +412,4 @@ def parse_name(text: str) -> str:
 
 
 def parse_description(text: str) -> str:
-    """Plain text of a few lines."""
-    description = "\n".join(line.rstrip() for line in re.split(r"\r\n?|\n", text.strip()))
-    if not _is_visible(description.replace("\n", " ").replace("\t", " "), LONGEST_DESCRIPTION):
-        raise InvalidInput(
-            f"A description has 1 to {LONGEST_DESCRIPTION} characters, {_CHARACTERS}. Null removes it.",
-            path=("input", "description"),
-        )
-    return description
-
-
-def _parse_line(text: str, name: str, longest: int) -> str:
-    """One line of visible text, its white space folded."""
-    line = " ".join(text.split())
-    if not _is_visible(line, longest):
-        raise InvalidInput(f"A {name} has 1 to {longest} characters, {_CHARACTERS}.", path=("input", name))
-    return line
-
-
-def _is_visible(text: str, longest: int) -> bool:
-    return is_line(text, longest) and not _INVISIBLE.search(text)
+    return parse_lines(text, LONGEST_DESCRIPTION, "A description", ("input", "description"))

@@ -150,7 +150,7 @@ def _claim(claims: dict[str, Any], path: Iterable[str]) -> Any:
 def _name(name: str | None, sub: str) -> str | None:
     """The name to show, if any: neither the `sub` nor an address, which only the member and admins may see."""
     # Replaced, not refused: members cannot change what their provider says of them.
-    shown = CONTROL_CHARACTERS.sub(" ", name or "").strip()
+    shown = " ".join(CONTROL_CHARACTERS.sub(" ", name or "").split())
     return None if shown == sub or is_email_address(shown) else shown[:MAX_NAME_LENGTH] or None
 
 

@@ -134,9 +134,9 @@ async def by_email(
 
 
 async def give_code(world: World, page: Page, address: str, between: Callable[[], Any] | None = None) -> None:
-    """Ask for a code, and give its digits as some programs copy them from a text that is read from the right."""
+    """Ask for a code, and give its digits. Both as some programs copy them from a text that is read from the right."""
     sent = len(world.mailbox.emails)
-    await page.get_by_label("Email address").fill(address)
+    await page.get_by_label("Email address").fill(f"\u202a{address}\u202c")
     await page.get_by_role("button", name="Send me a code").click()
     await expect(page.get_by_text(f"We sent a code to \u2068{address}\u2069")).to_be_visible()
     digits = digits_in(await world.email(address, sent))

@@ -91,6 +91,23 @@ async def test_a_beginning_that_is_no_whole_local_time_is_refused_with_its_line(
     assert {"name": "Local night", "startsAt": "2031-03-02T00:00:00.000Z"} in events
 
 
+async def test_a_season_is_typed_with_the_signs_and_digits_of_an_arabic_keyboard(
+    visited: Visited, browser: Browser
+) -> None:
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE, locale="ar", timezone_id="UTC")
+    await page.page.locator("[name=kind]").select_option("events")
+    await page.page.locator("#import-text").fill("ليلة | موسم | ٢٠٣١-٠٣-٠٢ ١٩:٠٠\nعلي، عمر ضد سامي | ٢")
+    await page.page.locator("[value=add]").click()
+    await expect(page.page.locator("section p")).to_be_visible()
+    card = "name startsAt matches { points teams { members } }"
+    night = ask(visited, f'{{ nextEvent(season: "موسم") {{ {card} }} }}')["nextEvent"]
+    assert night == {
+        "name": "ليلة",
+        "startsAt": "2031-03-02T19:00:00.000Z",
+        "matches": [{"points": 2, "teams": [{"members": ["علي", "عمر"]}, {"members": ["سامي"]}]}],
+    }
+
+
 def file(name: str, content: bytes) -> FilePayload:
     return {"name": name, "mimeType": "", "buffer": content}
 
@@ -144,6 +161,22 @@ async def test_pictures_beside_a_table_go_to_those_whom_it_names(
         ("Tide", None, None, True),
         ("Nobody", "Of no looks.", None, False),
     ]
+
+
+async def test_a_table_below_blank_lines_is_a_table(visited: Visited, browser: Browser) -> None:
+    """Its lines count as they were typed."""
+    visited.edit(CREATE_BOARD, slug="below-blanks", title="Below blanks")
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
+    await page.page.get_by_role("combobox", name="Where").select_option("below-blanks")
+    box, section = page.page.get_by_label("Paste a list, or a table"), page.page.locator("section")
+    await box.fill("\n \nname,description\nComet,fast\n,slow")
+    await page.page.get_by_role("button", name="Check").click()
+    await expect(section.get_by_role("listitem")).to_contain_text(["Line 5:"])
+    await box.fill("\n \nname,description\nComet,fast")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(section.get_by_text("1 was added.")).to_be_visible()
+    added = ask(visited, '{ board(slug: "below-blanks") { contenders(first: 9) { nodes { name description } } } }')
+    assert added["board"]["contenders"]["nodes"] == [{"name": "Comet", "description": "fast"}]
 
 
 async def test_a_file_that_was_mended_is_read_again(visited: Visited, browser: Browser, tmp_path: Path) -> None:

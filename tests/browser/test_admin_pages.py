@@ -772,6 +772,19 @@ async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
     await assert_clean(page)
 
 
+async def test_a_member_is_erased_whose_accents_are_stored_apart_from_their_letters(
+    visited: Visited, browser: Browser
+) -> None:
+    """As some systems write them; a keyboard writes them together. Nor are marks of the writing's direction typed."""
+    writer(visited, "apart")
+    visited.edit(UPDATE_PROFILE, by="apart", role="member", name="Zoe\u0308 Apart\u200f")
+    page = await opened(visited, browser, "admin", "#/members")
+    await (await searched(page.page, "Zoe\u0308 Apart\u200f")).click()
+    await page.page.get_by_label("To erase them, type their name").fill("Zo\u00eb Apart")
+    await page.page.get_by_role("button", name="Erase").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("was erased")
+
+
 async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> None:
     """And say what they need to whoever blocks scripts."""
     answer = httpx.get(f"{visited.service.url}/admin", timeout=LONGEST)

@@ -159,6 +159,16 @@ async def test_rules_of_somebody_else_are_shown_before_they_are_replaced(
     await expect(page.page.locator("fieldset [name=name]")).to_have_value("Theirs")
 
 
+async def test_words_of_a_rule_are_parted_by_the_commas_of_any_keyboard(visited: Visited, browser: Browser) -> None:
+    page = await opened(visited, browser, "admin", "#/rules", locale="ar")
+    await page.page.locator("#add-rule").click()
+    await page.page.locator("[name=name]").last.fill("Commas")
+    words = page.page.locator("[name=words]").last
+    await words.fill("تذاكر، حجز,resale，代购、微信")
+    await page.page.locator("button[type=submit]").click()
+    await expect(words).to_have_value("تذاكر, حجز, resale, 代购, 微信")
+
+
 async def test_a_moderator_tries_rules_and_does_not_save_them(visited: Visited, browser: Browser) -> None:
     page = await opened(visited, browser, "moderator", "#/rules")
     await expect(page.page.get_by_text("Admins save them.")).to_be_visible()

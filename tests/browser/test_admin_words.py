@@ -103,11 +103,12 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
     page = await chosen(visited, browser, "Lines and tables")
     text = await led_to_paste(page)
     add = page.page.get_by_role("button", name="Add", exact=True)
-    await text.fill('Semester, term\nZitat; a "quotation", of others\nUnwort\nHaus\thouse\nto run, to hurry = laufen')
+    lines = ["Semester, term", 'Zitat; a "quotation", of others', "Unwort", "Haus\thouse", "to run, to hurry = laufen"]
+    await text.fill("\n".join([*lines, "نعم، شكرًا; yes, thanks", "بيت، house", "U-Bahn - underground, tube"]))
     await page.page.get_by_role("button", name="Check").click()
     await expect(page.page.get_by_role("listitem").filter(has_text="to run, to hurry · laufen")).to_be_visible()
     await add.click()
-    await expect(page.page.get_by_text("4 were added.").last).to_be_visible()
+    await expect(page.page.get_by_text("7 were added.").last).to_be_visible()
     await expect(page.page.get_by_text("Line 3:")).to_be_visible()
     await text.fill('definition;term\n"a tree; a plant";Baum\n\n;Leer')
     await page.page.get_by_role("button", name="Check").click()
@@ -126,6 +127,9 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
         "Zitat": 'a "quotation", of others',
         "Haus": "house",
         "to run, to hurry": "laufen",
+        "نعم، شكرًا": "yes, thanks",
+        "بيت": "house",
+        "U-Bahn": "underground, tube",
         "Baum": "a tree; a plant",
     }
 
@@ -353,6 +357,20 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await page.page.get_by_role("button", name="Delete the list").click()
     await expect(page.page.get_by_role("heading", name=HOSTILE)).to_have_count(0)
     await expect(page.page.get_by_role("button", name=HOSTILE)).to_have_count(0)
+
+
+async def test_a_list_is_deleted_whose_accents_are_stored_apart_from_their_letters(
+    visited: Visited, browser: Browser
+) -> None:
+    """As a file's name gives them to an import, say; a keyboard writes them together."""
+    word_list(visited, "Tie\u0302\u0301ng Vie\u0323\u0302t")
+    page = await opened(visited, browser, "editor", "#/words")
+    lists = page.page.get_by_role("button", name="Vie\u0323\u0302t")
+    await lists.click()
+    await page.page.get_by_label("To delete the list, type its name").fill("Ti\u1ebfng Vi\u1ec7t")
+    await page.page.get_by_role("button", name="Delete the list").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("is deleted")
+    await expect(lists).to_have_count(0)
 
 
 async def test_a_private_list_is_filled_and_then_published(

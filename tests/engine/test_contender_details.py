@@ -12,7 +12,7 @@ from resolvers.voting.svg import LARGEST_RESULT, parse_picture
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.queries import LEADERBOARD
+from tests.queries import LEADERBOARD, UPDATE_BOARD
 from tests.voting import assert_consistent, editor, settle_votes, vote
 
 FIELDS = "id name description link imageUrl svg"
@@ -128,6 +128,14 @@ async def test_a_description_that_is_none_is_refused(one_client: Client, descrip
     """Blank, invisible, or too long."""
     refused = await add(one_client, description=description)
     assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "description"])
+
+
+async def test_a_description_may_have_what_texts_have_that_are_pasted(one_client: Client) -> None:
+    """Hyphens and marks that nobody sees, as pages and writing from right to left have them, and other line ends."""
+    added = await add(one_client, description="Hin\u00adter\u200bgrund\u2028\u200fאבג!\u200f\x0b1\t2")
+    assert added["description"] == "Hin\u00adter\u200bgrund\n\u200fאבג!\u200f\n1\t2"
+    titled = await editor(one_client).ask(UPDATE_BOARD, input={"slug": "main", "title": "Wahl\u00adabend"})
+    assert titled["board"]["title"] == "Wahl\u00adabend"
 
 
 async def test_a_picture_that_would_be_invisible_is_refused(one_client: Client) -> None:

@@ -105,6 +105,14 @@ async def test_all_columns_are_read(one_client: Client, settings: Settings, tmp_
     assert (found["Bea"]["svg"], found["Bea"]["imageUrl"]) == (None, "https://images.example.com/b.png")
 
 
+async def test_empty_columns_at_the_end_are_left_out(one_client: Client, tmp_path: Path) -> None:
+    """Spreadsheets write those where something stood once."""
+    file = tmp_path / "contenders.csv"
+    file.write_text("name,description,, \nAda,fast,,\nBea\n")
+    assert await _added(one_client.services, file) == (2, 0)
+    assert (await contenders(one_client))["Ada"]["description"] == "fast"
+
+
 async def test_edits_made_meanwhile_stay(one_client: Client, tmp_path: Path) -> None:
     """Renamed, described, retired: a second import adds nothing and changes nothing. Only what is new is added."""
     file = tmp_path / "contenders.csv"
@@ -164,6 +172,8 @@ MISTAKES = {
     "name,descripton\nAda,x\n": "an unknown column 'descripton'",
     "name,Name\nAda,x\n": "has the column name twice",
     "name,description\nAda,one, two\n": "line 2: It has 3 cells for 2 columns",
+    "name,description,\nAda,one, two\n": "line 2: It has 3 cells for 2 columns",
+    "name,,description\nAda,,x\n": "an unknown column ''",
     'name,description\nAda,"open\n': "cannot be read as CSV: line 2",
     'name\n"Ada"x\n': "cannot be read as CSV: line 2",
     "name,description\nAda,x\n,y\n": "line 3: name: A name has 1 to 80 characters",

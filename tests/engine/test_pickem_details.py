@@ -20,11 +20,11 @@ async def test_details_of_an_event_can_be_set_changed_and_removed(client: Client
     """At its creation and later, also after the lock; null removes, and what is left out stays."""
     async with with_pictures(client) as site:
         editor = EventEditor(site)
-        given = {"description": "Line one \r\n\r\n  two", "place": " Wien,  Österreich ", "imageUrl": PICTURE}
+        given = {"description": "Line one \r\n\r\n  two\t3", "place": " Wien,  Österreich ", "imageUrl": PICTURE}
         fields = {"name": "Show", "season": "2026", "startsAt": in_hours(2), **given}
         created = (await editor.client.ask(CREATE, input=fields))["event"]
         event = created.pop("id")
-        expected = {"description": "Line one\n\n  two", "place": "Wien, Österreich", "imageUrl": PICTURE}
+        expected = {"description": "Line one\n\n  two\t3", "place": "Wien, Österreich", "imageUrl": PICTURE}
         assert created == expected
         await editor.lock(event)
         changed = await editor.client.ask(UPDATE, input={"event": event, "place": "Graz", "imageUrl": None})

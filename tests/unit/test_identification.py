@@ -251,6 +251,7 @@ async def test_clocks_may_differ_a_little() -> None:
         (" ", None),
         ("", None),
         ("A\x00n\nn\u202en", "A n n n"),
+        ("Ann  Lee\u00a0 ", "Ann Lee"),  # first, no middle and last name
         ("می‌نا", "می‌نا"),
         ("x" * 500, "x" * 100),
     ],

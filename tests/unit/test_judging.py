@@ -11,7 +11,7 @@ from datastore.comments.records import Comment
 from datastore.values.folding import LOOK_ALIKES
 from resolvers.comments.judging import Judge, count_links, word_form
 
-WORDS = Judge(HoldRules((HoldRule("Words", words=("viagra", "don't", "казино", "赌博", "हिन्दी", "straße")),)))
+WORDS = Judge(HoldRules((HoldRule("Words", words=("viagra", "don't", "казино", "赌博", "हिन्दी", "straße", "تذاكر")),)))
 
 
 def is_found(body: str) -> bool:
@@ -42,10 +42,12 @@ def is_found(body: str) -> bool:
         "我喜欢赌博吗",
         "हिन्दी",
         "STRASSE",
+        "تَذاكِر",
+        "تـذاكـــر",
     ],
 )
 def test_a_word_is_found_as_people_read_it(text: str) -> None:
-    """Without case, accents, invisible characters and forms of width; look-alikes of other scripts are its letters."""
+    """Without case, accents, invisible characters and forms of width, Arabic ones too; look-alikes are its letters."""
     assert is_found(text)
 
 

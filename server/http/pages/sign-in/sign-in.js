@@ -548,7 +548,7 @@ function listen() {
   by('email').addEventListener('submit', event => {
     event.preventDefault();
     const input = by('address');
-    const email = input.value.trim();
+    const email = input.value.replace(/\p{Cf}/gu, '').trim(); // pasted, with marks of its direction, say
     if (!/^\S+@\S+$/.test(email)) return mark(input, say('badAddress'));
     working(async () => {
       const variables = { email, language: document.documentElement.lang };
