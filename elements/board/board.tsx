@@ -251,7 +251,7 @@ export default class Board extends Part<BoardData> {
           type="button"
           aria-disabled={!ready && 'true'}
           aria-label={contender ? this.t('voteFor', { name: contender.name }) : this.t('loading')}
-          aria-describedby={contender?.description ? id : null}
+          aria-describedby={contender?.description && id}
           aria-keyshortcuts={side === 'LEFT' ? 'ArrowLeft' : 'ArrowRight'}
           onclick={(event: MouseEvent) => this.cast(side, event.detail)}
         >

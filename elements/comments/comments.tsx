@@ -254,7 +254,7 @@ export default class Comments extends Part<CommentsData> {
     const { comments, fresh, more, writing } = this;
     const form = writing?.postForm();
     return (
-      <section class="stack" aria-labelledby="title" aria-busy={this.isLoading ? 'true' : null}>
+      <section class="stack" aria-labelledby="title" aria-busy={this.isLoading && 'true'}>
         <div class="row between">
           <h2 id="title" part="title">{this.t('comments')}</h2>
           {!form && !this.viewer?.suspension && (

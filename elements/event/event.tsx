@@ -275,12 +275,12 @@ export default class EventCard extends Part<Data> {
   }
 
   private tieBreak({ question, unit, answer }: NonNullable<Event['tieBreak']>) {
-    const wrong = this.problem?.field === 'guess' ? this.problem.text : null;
+    const wrong = this.problem?.field === 'guess' && this.problem.text;
     return (
       <div class="stack">
         <label>
           <span dir="auto">{question}{unit && ` (${unit})`}</span>
-          <input type="number" step="any" inputmode="decimal" value={this.choice.guess} disabled={!this.isOpen} aria-invalid={wrong ? 'true' : null} aria-describedby={wrong ? 'wrong' : null} oninput={(event: any) => this.change({ guess: event.target.value })} />
+          <input type="number" step="any" inputmode="decimal" value={this.choice.guess} disabled={!this.isOpen} aria-invalid={wrong && 'true'} aria-describedby={wrong && 'wrong'} oninput={(event: any) => this.change({ guess: event.target.value })} />
         </label>
         {wrong && <p class="error" id="wrong">{wrong}</p>}
         <p class="right">{answer != null && this.t('answer', { value: this.number(answer) })}</p>

@@ -142,7 +142,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
 
   private choose(league: string) {
     this.turnTo(league);
-    void (league ? this.showLeague() : this.reload());
+    void this.readAgain();
   }
 
   /** Further rows. They are asked for anew if the first ones were read again meanwhile, as after a scoring. */
