@@ -1,7 +1,7 @@
 // <ringside-word>: a list's word of the day, a quiz, the words that are due, and an email a day.
 
 import { h } from '../base/dom';
-import { Part, newKey } from '../base/part';
+import { Part, newKey, pause } from '../base/part';
 import type { WordData, WordsData } from '../generated/first';
 import { ANSWER_QUIZ, DUE_WORDS, type DueWordsData, REQUEST_SUBSCRIPTION, REVIEW_WORD, START_QUIZ, type StartQuizData, type AnswerQuizData } from '../generated/word';
 import type { Ringside } from '../elements';
@@ -141,7 +141,7 @@ export default class WordOfTheDay extends Part<Data> {
     this.say(this.t('soon', { time: this.duration(seconds) }));
     while (Date.now() < this.waitsUntil && !this.isStopped) {
       this.render();
-      await new Promise((go) => setTimeout(go, Math.min(500, this.waitsUntil - Date.now())));
+      await pause(Math.min(0.5, (this.waitsUntil - Date.now()) / 1000));
     }
     this.render();
   }
@@ -162,7 +162,7 @@ export default class WordOfTheDay extends Part<Data> {
   private async review() {
     const answer = await this.insist(() => this.ringside.ask(DUE_WORDS));
     if (!answer) return;
-    const viewer = answer.viewer;
+    const { viewer } = answer;
     this.isOpen = false;
     if (viewer?.due.nodes.length) {
       this.due = viewer.due.nodes;
