@@ -231,7 +231,7 @@ async def test_long_and_strange_texts_stay_in_their_places(visited: Visited, bro
 @pytest.mark.parametrize("language", ["de", "es", "ar"])
 async def test_standings_stay_within_a_sidebar(visited: Visited, browser: Browser, language: str) -> None:
     """Or within a small phone's page that has edges: the points, which are last, do not stick out."""
-    body = '<div style="width: 260px"><ringside-standings></ringside-standings></div>'
+    body = '<div style="width: 260px"><ringside-standings season="2026"></ringside-standings></div>'
     async with visited.page(browser, body, language=language) as page:
         root = page.page.locator("ringside-standings .root")
         await expect(root.locator("tbody strong").nth(9)).to_be_visible()
