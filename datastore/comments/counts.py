@@ -144,7 +144,7 @@ async def read_tallies(table: Table, product: str) -> list[ProductTally]:
 LEADER_SHARDS = 8
 _MARKS_AT_ONCE = 100
 _MOST_DROPPED, _DROPPED_AT_ONCE = 500, 16
-"""Whoever leaves more behind within two seconds changes something again, and so has the product settled again."""
+"""What is left is dropped when the product is settled next, as after each further change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,7 +223,7 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
 async def _add(services: Services, member: Viewer, shown: Proven, unit: UnitOfWork, *proofs: ProofWrite) -> Profile:
     """The member, who signs in by one thing more and is no guest any longer.
 
-    A guest's other sessions end with that: whoever kept one must not have it as the member, whatever fails afterwards.
+    A guest's other sessions end with that, so that nobody who kept one is the member, even if something fails later.
     NotSignedIn if their session was ended, or their token's identity removed, of which this process has yet to hear.
     """
     table, key = services.table, None if member.session is None else member.session.key

@@ -786,7 +786,7 @@ async def test_a_member_is_erased_whose_accents_are_stored_apart_from_their_lett
 
 
 async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> None:
-    """And say what they need to whoever blocks scripts."""
+    """They tell people who block scripts what they need."""
     answer = httpx.get(f"{visited.service.url}/admin", timeout=LONGEST)
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]

@@ -147,7 +147,7 @@ async def test_no_earlier_session_of_a_guest_is_the_member_s(mail: MailingServic
 
 
 async def test_an_earlier_session_of_a_guest_ends_with_their_being_one(mail: MailingService) -> None:
-    """In one transaction: whatever is killed or cut off after it, whoever kept the session is never the member."""
+    """In one transaction: nobody who kept the session is the member, even if the process is killed right after it."""
     table = mail.client.services.table
     for address, add in ((ADA, True), ("bob@example.org", False)):
         guest = await a_guest(mail)

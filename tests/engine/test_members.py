@@ -77,7 +77,7 @@ async def test_a_stranger_who_only_reads_writes_nothing(client: Client, table: T
 
 
 async def test_a_stranger_who_reads_the_days_of_a_list_is_nobody(one_client: Client, one_table: Table) -> None:
-    """Though which days have begun depends on a member's time zone: theirs is that of whoever has set none."""
+    """Which days have begun depends on a member's time zone; strangers have UTC, as members who have set none."""
     words, later = await public_list(one_client), datetime.now(UTC).date() + timedelta(days=2)
     reader, before = stranger(one_client, "auth0|7f", name="Ada"), [each async for each in one_table.scan(PROFILE)]
     drawn = await reader.ask("query ($list: ID!) { wordList(id: $list) { dailyWord { date } } }", list=words)

@@ -113,7 +113,7 @@ async def test_whom_the_provider_names_is_signed_in_and_led_back(browser: Browse
 
 
 async def test_what_the_provider_signed_for_another_client_is_nobody_s_here(browser: Browser) -> None:
-    """As at Google, where any site gets tokens: whoever signs in there would be impersonated here by its owner."""
+    """At Google any site gets tokens: otherwise the owner of one could act here as its visitors."""
     await browser.sign_in()
     me, other = await browser.client.ask(VIEWER), on_page(browser.client)
     bearers = [

@@ -81,7 +81,7 @@ async def test_a_suspension_ends_by_itself_or_lasts(one_client: Client) -> None:
 
 
 async def test_a_changed_suspension_began_when_the_member_was_suspended(one_client: Client) -> None:
-    """Whoever gives it another reason or end does not begin it anew; one after it has ended is another one."""
+    """Another reason or end does not begin it anew. A suspension after one that has ended is another one."""
     await one_client.member("ada").ask("{ viewer { id } }")
     start, mia = utc_now(), moderator(one_client)
     now = start
