@@ -55,10 +55,14 @@ class RetryingClient:
             await asyncio.sleep(self.random.uniform(0.02, 0.2))
 
     async def mutate(self, mutation: str, *refusals: str, **fields: Any) -> dict[str, Any] | None:
-        """The payload of a mutation with a key of its own; None if it was refused for one of these reasons."""
+        """The payload of a mutation with a key of its own; None if it was refused for one of these reasons.
+
+        An empty one if a comment was changed, and its repeat found it gone: the answer has nothing to show.
+        """
         self._keys += 1
         answer: dict[str, Any] = await self.ask(mutation, input={**fields, "idempotencyKey": f"{self._keys}"})
         if "code" not in answer:
             return answer
         assert answer["code"] in refusals, answer
-        return None
+        was_changed = "comment" in fields and answer["code"] == "NOT_FOUND" and answer["path"] is None
+        return {} if was_changed else None

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore.changes.occurrences import OCCURRENCE
+from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.comments.records import REPORTS
 from datastore.dynamo import Table
 from resolvers.requests.context import Role
@@ -87,6 +87,20 @@ async def test_a_deletion_without_an_answer_is_repeated_where_a_moderator_moved_
         engine.transact_write_items = transact
     assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 0
     assert await recounted(one_client) == []
+
+
+async def test_a_repeated_report_of_what_is_gone_differs_from_one_that_came_too_late(one_client: Client) -> None:
+    """The clients of the fault runs tell by it whether what they did is recorded."""
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    posted = await post(ada)
+    report = {"comment": posted["id"], "reason": "Advertising", "idempotencyKey": "once"}
+    await bob.ask(REPORT_COMMENT, input=report)
+    await ada.ask(DELETE_COMMENT, input={"comment": posted["id"]})
+    repeated = await bob.ask(REPORT_COMMENT, input=report)
+    assert (repeated["code"], repeated["path"]) == ("NOT_FOUND", None)
+    too_late = await bob.ask(REPORT_COMMENT, input={**report, "idempotencyKey": "another"})
+    assert (too_late["code"], too_late["path"]) == ("NOT_FOUND", ["input", "comment"])
+    assert (await _occurrences(one_client))[Kind.COMMENT_REPORTED] == 1
 
 
 async def test_a_lost_answer_does_not_post_a_second_comment(visitor: Client, proxy: LaggingEngine) -> None:
