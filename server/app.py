@@ -30,6 +30,7 @@ from typing import Any, Final
 
 import structlog
 from fastapi import FastAPI
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -109,7 +110,7 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
     pages = _compressed(fastapi)
     app: ASGIApp = FastPath(pages, "/graphql", graphql)
     if settings.cors_origins:
-        app = CORSMiddleware(
+        app = _ListedOrigins(
             app,
             allow_origins=list(settings.cors_origins),
             allow_methods=["GET", "POST"],
@@ -122,6 +123,18 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
     if settings.allowed_hosts and ANY not in settings.allowed_hosts:
         app = AllowedHosts(app, (*settings.allowed_hosts, *public_host(settings.public_url)))
     return with_request_ids(app)
+
+
+class _ListedOrigins(CORSMiddleware):
+    """Lets pages of listed origins ask. What pages of every origin may read stays the same for theirs.
+
+    Shared caches keep it, and some of them give one site's copy to another, whatever its `Vary` says.
+    """
+
+    @staticmethod
+    def allow_explicit_origin(headers: MutableHeaders, origin: str) -> None:
+        if headers.get("access-control-allow-origin") != "*":
+            CORSMiddleware.allow_explicit_origin(headers, origin)
 
 
 def _compressed(app: ASGIApp) -> ASGIApp:

@@ -127,9 +127,8 @@ export class Writing {
     const id = form.existing!;
     if (!this.part.rootOf(id)) {
       const answer = await this.part.insist(() => this.part.ringside.ask(ONE_COMMENT, { comment: id }));
-      if (!answer?.comment) return;
-      this.part.fresh = this.part.fresh.filter((one) => one.id !== id);
-      this.part.comments!.unshift(answer.comment);
+      if (!answer?.comment || !this.forms.includes(form)) return; // cancelled, or pressed twice
+      this.posted(answer.comment);
     }
     this.drop(form);
     this.begin('edit', this.part.rootOf(id)!, form.values, this.part.draft);

@@ -90,10 +90,10 @@ export default class WordOfTheDay extends Part<Data> {
   }
 
   /** Pressing again while the answer takes its time sends nothing twice. */
-  private async once(send: () => Promise<void>) {
+  private once(send: () => Promise<void>) {
     if (this.isSending) return;
     this.isSending = true;
-    await send().finally(() => (this.isSending = false));
+    void send().finally(() => (this.isSending = false));
   }
 
   // ── quiz ──
@@ -261,7 +261,7 @@ export default class WordOfTheDay extends Part<Data> {
         <p class="soft">{this.t('of', { list, date: this.date(daily.date, { dateStyle: 'long', timeZone: 'UTC' }) })}</p>
         <div class="row">
           {(hasQuiz || this.said === this.t('UNAUTHENTICATED')) && (viewer && !this.needsMember ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
-          {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
+          {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.once(() => this.review())}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
           {!this.subscribing && daily.list.subscribableByEmail && <button type="button" id="subscribe" part="button" onclick={() => { this.subscribing = {}; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>
         {viewer ? <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p> : hasQuiz && <p class="soft">{this.t('quizNeeds')}</p>}
@@ -344,7 +344,7 @@ export default class WordOfTheDay extends Part<Data> {
 
   private subscription() {
     return (
-      <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.once(() => this.subscribe()); }}>
+      <form class="row" onsubmit={(event: Event) => { event.preventDefault(); this.once(() => this.subscribe()); }}>
         <label>
           {this.t('email')}
           <input id="email" type="email" required autocomplete="email" dir="ltr" value={this.email} aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : 'how'} oninput={(event: any) => { this.email = event.target.value; this.problem = ''; this.render(); }} />

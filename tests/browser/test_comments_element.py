@@ -1018,6 +1018,29 @@ async def test_a_second_review_leads_to_the_first(guarded: Visited, browser: Bro
         await expect(element(page).get_by_label("Your comment")).to_have_value("It was mended.")
 
 
+async def test_a_first_review_that_is_further_down_is_shown_once(guarded: Visited, browser: Browser) -> None:
+    """However often the button that leads to it is pressed while the answer takes its time."""
+    german = '<ringside-comments product="further" languages="de"></ringside-comments>'
+    async with guarded.page(browser, german, member="further-reviewer") as page:
+        article = element(page).locator("article")
+        for body in ("It is good.", "It fell apart."):
+            await button(page, "Write a comment").click()
+            await element(page).get_by_role("radio", name="3 stars").check()
+            await element(page).get_by_label("Your comment").fill(body)
+            await button(page, "Post").click()
+            if body == "It is good.":
+                await expect(article).to_contain_text(body)
+                await page.page.reload()
+                await expect(element(page)).to_contain_text("No comment fits")
+        async with held_back(page.page, '"variables":{"comment":"') as held:
+            await button(page, "Change my review").dblclick()
+            await until(lambda: held, "the review is asked for")
+        await expect(element(page).get_by_label("Your comment")).to_have_value("It fell apart.")
+        await button(page, "Save").click()
+        await expect(article).to_contain_text("It fell apart.")
+        await expect(element(page).locator("ol.list > li")).to_have_count(1)
+
+
 async def test_a_guest_who_may_not_comment_is_led_to_sign_in(guarded: Visited, browser: Browser) -> None:
     """With the text kept. So is one who finds a comment helpful, or reports it. A member was refused nothing."""
     async with guarded.page(browser, COMMENTS % "ringside-tee") as page:

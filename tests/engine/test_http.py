@@ -30,6 +30,7 @@ from resolvers.whole.exporting import PURPOSE
 from server.execution.documents import Turns, hash_of
 from server.execution.limits import MOST_VALUES, count_values
 from server.http import pipeline
+from server.http.browser_pages import Elements
 from server.mail.message import Unsubscription
 from server.settings import Settings
 from server.telemetry import Outcome
@@ -876,6 +877,17 @@ async def test_a_page_of_an_allowed_origin_is_answered(open_to_a_site: Client) -
         "/graphql", json={"query": "{ __typename }"}, headers={"origin": "https://evil.example"}
     )
     assert "access-control-allow-origin" not in other.headers
+
+
+async def test_what_every_page_may_read_is_the_same_for_a_page_of_an_allowed_origin(open_to_a_site: Client) -> None:
+    """A shared cache keeps it, and some give the copy of one site to another, whatever its `Vary` says."""
+    addresses = ["/products/p.jsonld"]
+    if (script := Elements().script) is not None:
+        part = next(script.parent.glob("elements/*.js"))
+        addresses += ["/elements.js", f"/{script.name}", f"/elements/{part.name}"]
+    for address in addresses:
+        answer = await open_to_a_site.http.get(address)
+        assert answer.headers["access-control-allow-origin"] == "*"
 
 
 @pytest.mark.parametrize("header", ["authorization", "content-type", "last-event-id", "traceparent", "x-request-id"])
