@@ -7,9 +7,9 @@
 | authors with an address        | gsi1 IMPORTED#<hash>                                              | 1        |
 | an author becomes a member     | transaction: identities, profiles, IMPORTED                       | 4        |
 
-An author is found by what the other system calls them. Nobody can sign in as that: only whoever confirms the address is
-the author, and of the address nothing is kept but its hash. If the address is another member's already, it stays
-theirs, and they may claim what the author wrote.
+An author is found by what the other system calls them, or by the address alone where a line names no system. Nobody can
+sign in as the former: only whoever confirms the address is the author, and of the address nothing is kept but its hash.
+If the address is another member's already, it stays theirs, and they may claim what the author wrote.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from datastore.dynamo import Table, optimistic
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, absent, present, where
 from datastore.people import identities
-from datastore.people.identities import Identity, IdentityKey, Proven
+from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod
 from datastore.people.profiles import PROFILE, Profile, read_profiles
 
 
@@ -42,9 +42,11 @@ async def make_author(
 ) -> Identity:
     """The identity of an author, who is made if the import brings them for the first time.
 
-    MemberErased if the author was erased lately, or whoever has the address.
+    An author may be known by the address alone, as what was `shown`. MemberErased if they were erased lately, or
+    whoever has the address.
     """
     wanted = [shown.key] if address is None else [shown.key, address.key]
+    claimed_by = shown if shown.method is SignInMethod.EMAIL else address
 
     async def make(found: Mapping[IdentityKey, Identity]) -> Identity:
         known = identities.not_erased(found.get(shown.key), unit.now)
@@ -53,10 +55,10 @@ async def make_author(
             return known
         new = identities.unused(shown, profile.user, unit.now)
         own, writes = [new], list[Write]()
-        if address is not None:
-            writes.append(IMPORTED.put(ImportedAuthor(profile.user, address.key.hash)))
-            if owner is None:
-                own.append(identities.unused(address, profile.user, unit.now))
+        if claimed_by is not None:
+            writes.append(IMPORTED.put(ImportedAuthor(profile.user, claimed_by.key.hash)))
+        if address is not None and owner is None:
+            own.append(identities.unused(address, profile.user, unit.now))
         made = replace(profile, identities=tuple(str(each.key) for each in own))
         writes += [identities.put_new(each, unit.now) for each in own]
         await table.transact(*writes, PROFILE.put(made, when=absent()))

@@ -163,7 +163,7 @@ class CommentStore(Store[Line]):
         if line.email is None:
             return line.comment.author
         try:
-            return await self._members.introduce(of_address(line.email), name=line.name)
+            return await self._members.introduce_author(of_address(line.email), name=line.name, email=None)
         except MemberErased:
             return None
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import io
 import re
 import signal
 import sqlite3
@@ -55,6 +56,7 @@ from tests.jobs import ended, work_on
 from tests.killed import Killed, killed_at
 from tests.members import introduce
 from tests.queries import MARK_HELPFUL, POST_COMMENT
+from tests.transfers import import_lines
 from tests.waiting import LONGEST, until
 
 SAMPLES = Path(__file__).parent.parent / "samples"
@@ -423,6 +425,28 @@ async def test_a_member_claims_what_was_imported_under_their_address(one_client:
         assert (await bring(one_client, system, f"{system}.xml")).added == 0
     assert (await ended(ann, (await ann.ask(CLAIM))["job"]["id"]))["message"] == "Comments claimed: 0."
     assert await find_suspects(one_client.services, "comments") == []
+
+
+async def test_a_member_claims_what_lines_have_under_their_address(one_client: Client) -> None:
+    """Which the profile has, but by which nobody signs in: afterwards it signs in the member, and they can add it."""
+    ann, services = one_client.member("ann"), one_client.services
+    await ann.ask(ME)
+    await set_email(services.table, "ann", "ann@example.com", services.unit())
+    line = {"product": "42", "language": "en", "createdAt": "2025-01-01T00:00:00Z"}
+    authors = [{"name": name, "email": f"{name}@example.com"} for name in ("ann", "bea")]
+    lines = [orjson.dumps({**line, "body": f"By {author['name']}.", "author": author}) + b"\n" for author in authors]
+    assert await import_lines(services, io.BytesIO(b"".join(lines))) == (2, 2, 0)
+    assert [each["author"]["name"] for each in await page(one_client, "42")].count("Ann") == 0
+    job = await ended(ann, (await ann.ask(CLAIM))["job"]["id"])
+    assert (job["state"], job["message"]) == ("DONE", "Comments claimed: 1.")
+    assert {each["body"]: each["author"]["name"] for each in await page(one_client, "42")} == {
+        "By ann.": "Ann", "By bea.": "bea",
+    }  # fmt: skip
+    assert await services.get(Members).make(of_address("ann@example.com")) == "ann"
+    later = orjson.dumps({**line, "body": "Later.", "author": authors[0]}) + b"\n"
+    await import_lines(services, io.BytesIO(later))
+    assert [each["author"]["name"] for each in await page(one_client, "42") if each["body"] == "Later."] == ["Ann"]
+    assert await find_suspects(services, "comments") == []
 
 
 @pytest.mark.parametrize(("own", "ratings"), [([4], [4, None]), ([], [5])])
