@@ -1,11 +1,14 @@
 """Claiming what was imported under an address that a member has confirmed: its authors become the member."""
 
+from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Final
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.changes import CommentChange
 from datastore.comments.helpful import delete_mark, read_marks
 from datastore.comments.records import Comment, member_pointers
+from datastore.dynamo import Table
 from datastore.jobs.jobs import Job
 from datastore.people.identities import identities_of
 from datastore.people.imported import authors_with, become
@@ -32,14 +35,21 @@ async def claim_comments(ctx: Context, /) -> Job:
     return await begin_job(ctx, job)
 
 
-async def claim_comments_job(services: Services, run: JobRun) -> str:
-    """It starts over after an interruption, and passes over what is the member's already."""
+HasRights = Callable[[Table, str, datetime], Awaitable[bool]]
+"""Whether a member has roles here, or is suspended."""
+
+
+async def claim_comments_job(services: Services, run: JobRun, *, has_rights: HasRights) -> str:
+    """It starts over after an interruption, and passes over what is the member's already.
+
+    Authors with rights of their own stay who they are: what moderators or an admin decided about them goes to nobody.
+    """
     user = run.input["user"]
     profile = await read_profile(services.table, user)
     unit = services.unit(f"User:{user}")
     for address in [] if profile is None else sorted(await services.get(Members).addresses_of(profile)):
         for author in await authors_with(services.table, address.hash):
-            if author != user:
+            if author != user and not await has_rights(services.table, author, services.clock()):
                 await _claim(services, run, author, user, unit)
     return f"Comments claimed: {run.done:,}."
 

@@ -1,7 +1,9 @@
 """What each kind of job does; the runner is told at the start."""
 
 from collections.abc import Mapping
+from functools import partial
 
+from datastore.members.suspensions import has_rights
 from resolvers.comments.claiming import CLAIM_COMMENTS, claim_comments_job
 from resolvers.jobs.running import Work
 from resolvers.journal.webhooks import REDELIVER, redeliver_job
@@ -13,7 +15,7 @@ from resolvers.whole.exporting import EXPORT_MEMBER, export_member_job
 from resolvers.whole.importing import IMPORT_TEXT, import_text_job
 
 JOB_KINDS: Mapping[str, Work] = {
-    CLAIM_COMMENTS: claim_comments_job,
+    CLAIM_COMMENTS: partial(claim_comments_job, has_rights=has_rights),
     ERASE_MEMBER: erase_member_job,
     EXPORT_MEMBER: export_member_job,
     FIND_SUSPECTS: find_suspects_job,

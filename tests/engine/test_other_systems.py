@@ -23,6 +23,7 @@ from datastore.comments.records import COMMENT, POINTER, REPLY
 from datastore.comments.threads import THREAD
 from datastore.dynamo import Table
 from datastore.jobs.jobs import Job
+from datastore.members.suspensions import MemberRoles, set_roles
 from datastore.people.identities import (
     IDENTITY,
     MOST_IDENTITIES,
@@ -44,7 +45,7 @@ from resolvers.people.member_data import Contributions
 from resolvers.requests.context import Role
 from resolvers.transfer.loop import Imported, OnProblem, import_records
 from resolvers.transfer.readers import Row, Unreadable
-from resolvers.values.node_ids import node_id
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import find_suspects
 from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table, ringside, ringside_given
@@ -55,7 +56,7 @@ from tests.intercepted import beforehand, intercepted
 from tests.jobs import ended, work_on
 from tests.killed import Killed, killed_at
 from tests.members import introduce
-from tests.queries import MARK_HELPFUL, POST_COMMENT
+from tests.queries import MARK_HELPFUL, POST_COMMENT, SUSPEND
 from tests.transfers import import_lines
 from tests.waiting import LONGEST, until
 
@@ -520,6 +521,27 @@ async def test_an_author_who_has_joined_stays_a_member_whoever_else_has_the_addr
     assert kettle["author"]["name"] == "Ann of old"
     assert await read_profile(services.table, author.user) is not None
     assert await services.get(Members).make(of_address("ann@example.com")) == author.user
+
+
+@pytest.mark.parametrize("right", ["role", "suspension"])
+async def test_an_author_with_rights_stays_who_they_are(one_client: Client, right: str) -> None:
+    """A role that an operator gave to an address would be nobody's, and what moderators suspended would write again."""
+    await bring(one_client, "disqus", "disqus.xml")
+    bob, services = one_client.member("bob"), one_client.services
+    await bob.ask(ME)
+    await set_email(services.table, "bob", "ann@example.com", services.unit())
+    (kettle,) = await page(one_client, "/kettle/")
+    author = parse_node_key("User", kettle["author"]["id"])
+    if right == "role":
+        given = MemberRoles(author, (Role.ADMIN,))
+        await set_roles(services.table, services.unit(), given, given)
+    else:
+        moderator = one_client.member("mod", Role.MODERATOR)
+        assert "user" in await moderator.ask(SUSPEND, input={"user": kettle["author"]["id"], "reason": "Spam."})
+    job = await ended(bob, (await bob.ask(CLAIM))["job"]["id"])
+    assert (job["state"], job["message"]) == ("DONE", "Comments claimed: 0.")
+    assert await services.get(Members).make(of_address("ann@example.com")) == author
+    assert await page(one_client, "/kettle/") == [kettle]
 
 
 async def test_an_author_who_joins_while_a_claim_runs_stays_a_member(one_client: Client) -> None:
