@@ -10,6 +10,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
+from resolvers.values.languages import PAGE_LANGUAGES
 from server.http.browser_pages import ELEMENTS_FOLDER, Elements
 from tests.command import ringside
 
@@ -17,7 +18,7 @@ KIB = 1024
 ELEMENTS = ("board", "comments", "event", "standings", "word", "sign-in")
 SHARED = ("part", "streams")
 """What every element loads beside its own script."""
-LANGUAGES = ("de", "es", "ar")
+LANGUAGES = PAGE_LANGUAGES[1:]
 REFUSALS = "refusals"
 """What shows a refusal in one of them."""
 SOLVER = "challenge"
