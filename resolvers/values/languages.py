@@ -57,7 +57,8 @@ def _script(parts: Language) -> str | None:
 # The languages of the service's own pages and of the emails that belong to them.
 
 PAGE_LANGUAGES: Final = ("en", "de", "es", "ar")
-"""Each has a file in `server/http/pages/texts`; the first is that of everybody else."""
+"""The first is that of everybody else. `tests/style/test_texts.py` names the files that each of the others needs."""
+_RIGHT_TO_LEFT = frozenset({"ar"})
 _MOST_RANGES = 20
 
 
@@ -70,6 +71,11 @@ def page_language(*wanted: str) -> str:
             if primary in PAGE_LANGUAGES:
                 return primary
     return PAGE_LANGUAGES[0]
+
+
+def page_direction(language: str) -> str:
+    """That of a page's language, for HTML's `dir`."""
+    return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
 
 
 def _preference(text: str) -> tuple[float, str]:

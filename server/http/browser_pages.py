@@ -24,7 +24,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from resolvers.requests.context import Role, Services
-from resolvers.values.languages import page_language
+from resolvers.values.languages import page_direction, page_language
 from server import Failed
 from server.auth.cookies import LOOPBACK
 from server.auth.tokens import mint
@@ -340,9 +340,10 @@ class AdminPages:
         if script is None:
             raise HTTPException(404)
         language = page_language(request.headers.get("accept-language", ""))
-        direction = "rtl" if language == "ar" else "ltr"
         viewers = escape(orjson.dumps(demo_viewers(self._settings, request.scope, _DEMO_VIEWERS_WITH_ROLES)).decode())
-        html = _ADMIN_PAGE.format(language=language, direction=direction, script=script.name, viewers=viewers)
+        html = _ADMIN_PAGE.format(
+            language=language, direction=page_direction(language), script=script.name, viewers=viewers
+        )
         return HTMLResponse(html, headers=self._headers)
 
     async def _script(self, request: Request) -> Response:

@@ -20,7 +20,7 @@ from datastore.vocabulary import lists, subscriptions
 from datastore.vocabulary.subscriptions import AddressClaim, ConfirmationUsed
 from resolvers.people.confirmations import LINK_HOURS, Link, Purpose
 from resolvers.requests.context import Services
-from resolvers.values.languages import page_language
+from resolvers.values.languages import page_direction, page_language
 from resolvers.vocabulary.subscriptions import RECORD_PREFIX, confirm_subscription, read_list_to_confirm
 from server.http.messages import SECURITY_HEADERS, client_address
 from server.http.pipeline import Pipeline
@@ -66,7 +66,7 @@ class _Pages:
 
     @property
     def _direction(self) -> str:
-        return "rtl" if self.language == "ar" else "ltr"
+        return page_direction(self.language)
 
     def _isolate(self, value: str) -> str:
         """A value whose direction leaves the sentence around it in order."""

@@ -36,6 +36,8 @@ async def test_each_area_is_accessible_with_what_it_leads_to(
         await assert_clean(page)
         if screenshots is not None and (locale, scheme) == ("en-GB", "light"):
             await page.page.screenshot(path=screenshots / f"admin-{area.split('/')[0]}.png")
+    links = page.page.locator("ringside-admin nav a")
+    assert {*await links.evaluate_all("(all) => all.map(({ hash }) => hash.slice(2))")} == {*AREAS, "comments/held"}
 
 
 async def test_lists_without_entries_say_so(browser: Browser, tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 import inspect
 import re
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from itertools import chain
 from typing import Any
 
 import pytest
@@ -21,13 +21,15 @@ from datastore.voting import editing, pair_walk, suspects
 from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
 from resolvers.journal import usage
+from resolvers.live import topics
 from resolvers.members import sessions, sign_in_codes
 from resolvers.people import confirmations
 from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem import rules as card_rules
+from resolvers.requests import address_limits
 from resolvers.requests.context import CHANGE_RATE, RECENT
 from resolvers.vocabulary import quizzes, subscriptions, texts
-from resolvers.voting import ballots, boards, continuing
+from resolvers.voting import ballots, boards, continuing, svg
 from resolvers.whole import exporting, importing, trials
 from resolvers.whole import signing_in as whole_signing_in
 from schema import schema
@@ -35,20 +37,66 @@ from schema.framework.declarations import COMPLEXITY, READ, declared_of
 from server.auth import tokens
 from server.execution.answers import LARGEST_ANSWER
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
-from server.http import messages, protocol, sign_in
-from server.http.pipeline import DEAR, DEAR_AT_ONCE, LARGEST_SUBSCRIPTION
+from server.http import messages, pipeline, protocol, sign_in
+from server.settings import Settings
 from tests.generated import ROOT
 
 LIMITS = Limits()
+CODES = dict(address_limits.CODES)
 PAGE = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
-FIGURES = {
+DEFAULT: Mapping[str, Any] = {name: field.default for name, field in Settings.model_fields.items()}
+FIGURES: Mapping[str, Sequence[Any]] = {
+    "request body; message of a WebSocket": [DEFAULT["max_body_bytes"]],
+    "request headers": [DEFAULT["max_header_bytes"]],
+    "time to send headers; a body": [DEFAULT["header_timeout"], DEFAULT["body_timeout"]],
+    "connections per process": [DEFAULT["max_connections"]],
+    "time per request": [DEFAULT["request_timeout"]],
+    "concurrent requests per process, links of emails among them; per address": [
+        DEFAULT["max_in_flight"],
+        pipeline.LEAST_OF_ADDRESS,
+    ],
+    "bodies of which the end has not come, in whole pieces of 64 KiB, per process; per address": [
+        pipeline.BODY_PIECES * messages.PIECE,
+        pipeline.BODY_PIECES_OF_ADDRESS * messages.PIECE,
+    ],
+    "requests that wait on a connection for the answer to the one before them": [protocol.MAX_PIPELINED],
+    "new documents of an address that wait to be checked; of all": [pipeline.LEAST_OF_ADDRESS],
+    "memory for documents and their compiled operations": [DEFAULT["document_cache_bytes"]],
+    "WebSockets, event streams and exported files under way per process; per address": [
+        DEFAULT["max_streams"],
+        DEFAULT["streams_per_address"],
+    ],
+    "open subscriptions per process; per address": [
+        DEFAULT["max_subscriptions"],
+        DEFAULT["subscriptions_per_address"],
+    ],
+    "what subscriptions watch, per process; per address": [*3 * [topics.MOST_TOPICS], topics.TOPICS_PER_ADDRESS],
+    "answers of which clients have not read the end, per process": [protocol.MOST_UNREAD],
+    "operations on a WebSocket": [DEFAULT["operations_per_socket"]],
+    "draws, and votes, per visitor and process": [DEFAULT["votes_per_visitor"]],
+    "votes per address, all processes together": [DEFAULT["votes_per_address"]],
+    "new visitors per address, all processes together": [DEFAULT["new_visitors_per_address"]],
+    "new guests per address, all processes together": [DEFAULT["new_guests_per_address"]],
+    "emails with a link or a code that an address asks for, all processes together": [DEFAULT["emails_per_address"]],
+    "codes to sign in that an email address gets, all processes together": [
+        CODES["CODES-HOUR"],
+        CODES["CODES-DAY"],
+        CODES["CODES-ASKER"],
+    ],
+    "comments per member: posting, editing, reporting and marking each": [],
+    "a contender's SVG as it is sent; as it is stored, its rules applied to each element": [
+        svg.LARGEST,
+        svg.LARGEST_RESULT,
+    ],
     "headers of a request": [protocol.MAX_HEADERS],
     "bytes of a GET's query": [messages.MAX_QUERY_STRING],
-    "bytes of a subscription's request, its variables included": [LARGEST_SUBSCRIPTION],
+    "bytes of a subscription's request, its variables included": [pipeline.LARGEST_SUBSCRIPTION],
     "tokens in a document": [LIMITS.tokens],
     "line ends in a document": [MAX_LINE_ENDS],
     "nesting of brackets": [LIMITS.nesting],
-    f"queries and mutations of complexity {DEAR:,} or more that a process answers at the same moment": [DEAR_AT_ONCE],
+    f"queries and mutations of complexity {pipeline.DEAR:,} or more that a process answers at the same moment": [
+        pipeline.DEAR_AT_ONCE
+    ],
     "depth of fields": [LIMITS.depth, LIMITS.introspection_depth],
     "fields, aliases, directives, operations, fragments": [
         LIMITS.fields,
@@ -65,49 +113,39 @@ FIGURES = {
     "strings, brackets and commas in a request's JSON": [MAX_JSON_PARTS],
     "values in the variables": [LIMITS.values],
     "fields of the schema's own types in an introspection's answer": [LIMITS.introspection],
-    f"letters of all texts in the answer of an operation of complexity {DEAR:,} or more": [LARGEST_ANSWER],
+    f"letters of all texts in the answer of an operation of complexity {pipeline.DEAR:,} or more": [LARGEST_ANSWER],
     "frames of one message on a WebSocket, which all come within `RINGSIDE_BODY_TIMEOUT`": [protocol.MOST_FRAMES],
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
     "visitors with whose votes on a board one member goes on": [continuing_store.MOST_CONTINUED],
     "operations that a process reports in an hour under their own names": [usage.MOST_NAMES],
     "league codes tried, per member; per address": [
-        league_resolvers.PER_MEMBER.limit,
-        league_resolvers.PER_ADDRESS.limit,
+        league_resolvers.PER_MEMBER,
+        league_resolvers.PER_ADDRESS,
     ],
-    "league codes that a member tries, those refused by that limit included, per process": [
-        parse_rate(league_resolvers.TRIES).limit
-    ],
-    "sign-ins at the provider per address and process": [parse_rate(sign_in.PER_ADDRESS).limit],
-    "sessions for pages of other sites that a member gets on `/sign-in`, per process": [
-        parse_rate(sign_in.PER_MEMBER).limit
-    ],
-    "codes and links that an address tries to sign in by, or to add by, per process": [
-        parse_rate(sign_in_codes.TRIES).limit
-    ],
-    "quizzes that one member starts, per process": [parse_rate(quizzes.START_RATE).limit],
-    "comments per guest and process, whatever that setting says: posting and editing each": [
-        parse_rate(writing.RATE_OF_GUESTS).limit
-    ],
+    "league codes that a member tries, those refused by that limit included, per process": [league_resolvers.TRIES],
+    "sign-ins at the provider per address and process": [sign_in.PER_ADDRESS],
+    "sessions for pages of other sites that a member gets on `/sign-in`, per process": [sign_in.PER_MEMBER],
+    "codes and links that an address tries to sign in by, or to add by, per process": [sign_in_codes.TRIES],
+    "quizzes that one member starts, per process": [quizzes.START_RATE],
+    "comments per guest and process, whatever that setting says: posting and editing each": [writing.RATE_OF_GUESTS],
     "reviews, quiz results, sentences, changes of lists, words, subscriptions, leagues and the profile, and deletions "
-    "of comments by one member, each per process": [parse_rate(CHANGE_RATE).limit],
-    "confirmations of an address that one member asks for, per process": [parse_rate(confirmations.RATE).limit],
+    "of comments by one member, each per process": [CHANGE_RATE],
+    "confirmations of an address that one member asks for, per process": [confirmations.RATE],
     "claims of comments that one member begins; visits that they continue, per process": [
-        parse_rate(claiming._RATE).limit,
-        parse_rate(continuing._RATE).limit,
+        claiming._RATE,
+        continuing._RATE,
     ],
-    "API keys, and sessions, of an address that do not exist, per process": [
-        parse_rate(sessions.LOOKUPS_PER_ADDRESS).limit
-    ],
+    "API keys, and sessions, of an address that do not exist, per process": [sessions.LOOKUPS_PER_ADDRESS],
     "ways to sign in of a member": [identities.MOST_IDENTITIES],
-    "files about members that one member asks for, per process": [parse_rate(exporting.RATE).limit],
+    "files about members that one member asks for, per process": [exporting.RATE],
     "bytes of a text that an editor imports; with the escapes of its JSON it counts towards the request's body, too": [
         importing.LONGEST_TEXT
     ],
-    "what one editor pastes to import it or to have it checked, per process": [parse_rate(importing.RATE).limit],
+    "what one editor pastes to import it or to have it checked, per process": [importing.RATE],
     "rules that one moderator tries; pictures that one editor previews, per process": [
-        parse_rate(trials.PREVIEW_RATE).limit,
-        parse_rate(boards.PREVIEW_RATE).limit,
+        trials.PREVIEW_RATE,
+        boards.PREVIEW_RATE,
     ],
     "accents and other combining marks in a row, in every text that is compared": [folding.MOST_MARKS],
     "characters of a product's id, which has no `#`": [comment_rules.LONGEST_PRODUCT],
@@ -157,18 +195,38 @@ FIGURES = {
 }
 
 IN_THE_SCHEMA = {
+    "Query.league": [league_resolvers.PER_MEMBER.limit],
     "SuspectConnection.computedAt": [suspects.LIFETIME.days],
     "UpdateProfileInput.idempotencyKey": [unit_of_work.LONGEST_KEY, unit_of_work.RECEIPT_LIFETIME.days],
     "SignInAsGuestInput": [whole_signing_in.GUEST_KEY_LENGTH],
 }
 
 
+OF_OTHERS = {"what waits to be read by the client of a WebSocket when it sends a ping frame"}
+"""Limits that asyncio sets."""
+HEADINGS = {"limit", "what"}
+ROWS = {
+    limit: value
+    for limit, value in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|", PAGE, re.MULTILINE)
+    if limit not in HEADINGS
+}
+FIGURE = re.compile(r"(\d[\d,]*)(?: ([KM]i?B))?(?:(?: texts)? an? (second|minute|hour|day))?")
+UNITS = {"": 1, "KB": 1024, "KiB": 1024, "MiB": 1024 * 1024}
+
+
 @pytest.mark.parametrize("limit", FIGURES)
 def test_a_documented_limit_is_the_code_s(limit: str) -> None:
-    """A row of docs/limits.md has them in the order of its first column."""
-    rows = dict(re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|", PAGE, re.MULTILINE))
-    figures = chain.from_iterable(re.findall(r"([\d,]*\d)", part) for part in rows[limit].split(";"))
-    assert [int(figure.replace(",", "")) for figure in figures] == FIGURES[limit]
+    """A row of docs/limits.md has them in the order of its first column, a rate with its period."""
+    shown = []
+    for figure, unit, period in FIGURE.findall(ROWS[limit]):
+        number = int(figure.replace(",", "")) * UNITS[unit]
+        shown.append(parse_rate(f"{number}/{period}") if period else number)
+    assert shown == [parse_rate(figure) if isinstance(figure, str) else figure for figure in FIGURES[limit]]
+
+
+def test_each_documented_limit_is_compared() -> None:
+    """A new row has its figures in `FIGURES`."""
+    assert ROWS.keys() - OF_OTHERS == FIGURES.keys()
 
 
 @pytest.mark.parametrize("place", IN_THE_SCHEMA)

@@ -6,9 +6,12 @@ import re
 import pytest
 
 from tests.browser.admin import AREAS
+from tests.elements import DEFINED
 from tests.generated import ROOT
 
 DOCS = ROOT / "docs"
+READ_LATER = "proof"
+"""An attribute that begins nothing anew."""
 
 
 @pytest.mark.parametrize(("page", "least"), [("elements-states.md", 40), ("admin.md", 25)])
@@ -44,7 +47,7 @@ def test_the_guide_shows_the_page_of_the_examples_in_twelve_lines() -> None:
 def test_every_element_has_a_page_of_the_guide() -> None:
     """With its attributes, events, looks, parts, requests and policy, of which the page on embedding tells all."""
     embedding = (DOCS / "other-sites.md").read_text(encoding="utf-8")
-    for name in ("board", "event", "standings", "word", "sign-in"):
+    for name in DEFINED.keys() - {"comments"}:  # whose page has sections for these
         page = (DOCS / f"elements-{name}.md").read_text(encoding="utf-8")
         for part in ("| event | `detail` |", "**Parts**", "**Requests**", "**Content security policy**"):
             assert part in page, (name, part)
@@ -54,7 +57,8 @@ def test_every_element_has_a_page_of_the_guide() -> None:
 
 
 def test_the_elements_can_be_tried_with_each_attribute_and_tell_each_event() -> None:
-    """Those of the guide's tables."""
+    """Those of the guide's tables, which has every element and attribute."""
+    defined = {**DEFINED, "comments": [*DEFINED["comments"], READ_LATER]}
     tried = (DOCS / "javascripts" / "try.js").read_text(encoding="utf-8")
     elements, events = (
         (DOCS / "elements.md").read_text(encoding="utf-8").partition("\n## Looks")[0].split("\n## Events")
@@ -64,5 +68,6 @@ def test_the_elements_can_be_tried_with_each_attribute_and_tell_each_event() -> 
         attributes.setdefault(element or list(attributes)[-1], []).extend(re.findall(r"`(\w+)`", named))
     shown = re.findall(r"^  '?([\w-]+)'?: \{(.*)\},$", tried, re.MULTILINE)
     assert {element: re.findall(r"(\w+):", given) for element, given in shown} == attributes
+    assert attributes == defined
     told = tried.partition("EVENTS = [")[2].partition("]")[0]
     assert sorted(re.findall(r"'([\w-]+)'", told)) == sorted(re.findall(r"`ringside-([\w-]+)`", events))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from resolvers.whole.jobs import JOB_KINDS
 from tests.generated import ROOT
 from tests.planted.bugs import Bug, read_bugs
 
@@ -133,6 +134,19 @@ def _imported(path: Path) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names} & set(known)
     return found
+
+
+def test_each_job_s_function_is_listed_as_a_kind() -> None:
+    """The runner knows no other: a job that is missing there works until a process stops, and never goes on."""
+    written = {
+        node.name
+        for path in modules().values()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.AsyncFunctionDef)
+        and node.name.endswith("_job")
+        and [ast.unparse(each.annotation) for each in node.args.args if each.annotation] == ["Services", "JobRun"]
+    }
+    assert written == {work.__name__ for work in JOB_KINDS.values()}
 
 
 def test_messages_are_written_where_they_are_raised() -> None:

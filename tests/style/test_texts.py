@@ -17,7 +17,7 @@ import pytest
 import datastore
 import resolvers
 from datastore.refusals import Refusal
-from resolvers.values.languages import PAGE_LANGUAGES
+from resolvers.values.languages import PAGE_LANGUAGES, page_direction
 from tests.command import ROOT
 
 FORMAL = {
@@ -31,6 +31,7 @@ INFORMAL = {
 FOR_STAFF = ("moderation-digest",)
 OF_FANS = ("NOT_ALLOWED guest", "NOT_FOUND code")
 """Refusals that staff do not meet: of guests, and of a league's code."""
+TRANSLATED = PAGE_LANGUAGES[1:]
 FOLDERS = (
     "elements/texts",
     "elements/refusals",
@@ -74,13 +75,42 @@ def test_every_text_of_pages_and_emails_is_in_every_language(folder: str, langua
     assert _values(texts) == _values(english)
 
 
-@pytest.mark.parametrize("language", ["es", "ar"])
+@pytest.mark.parametrize("language", TRANSLATED[1:])
 def test_every_refusal_that_an_element_translates_is_in_every_language(language: str) -> None:
     """In English it is the service's own message."""
     texts, german = (
         json.loads((ROOT / "elements/refusals" / f"{each}.json").read_text("utf-8")) for each in (language, "de")
     )
     assert _values(texts) == _values(german)
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+@pytest.mark.parametrize("folder", [*FOLDERS, "elements/admin/texts"])
+def test_a_language_of_pages_is_that_of_elements_and_emails_too(folder: str, language: str) -> None:
+    """Each folder of texts has it."""
+    assert (ROOT / folder / f"{language}.json").exists()
+
+
+@pytest.mark.parametrize("file", ["elements/elements.ts", "elements/refusals.ts", "elements/admin/admin.tsx"])
+def test_scripts_load_the_texts_of_every_language(file: str) -> None:
+    """A language that a script does not know is shown in English, without a word about it."""
+    loaders = (ROOT / file).read_text(encoding="utf-8").partition("const TEXTS: ")[2].partition("\n};\n")[0]
+    assert sorted({"en", *re.findall(r"^  (\w+): ", loaders, re.MULTILINE)}) == sorted(PAGE_LANGUAGES)
+
+
+def test_the_page_for_signing_in_knows_every_language() -> None:
+    """In the order in which a reader's own is looked for."""
+    script = (ROOT / "server/http/pages/sign-in/sign-in.js").read_text(encoding="utf-8")
+    (known,) = re.findall(r"^const LANGUAGES = \[(.*)\];$", script, re.MULTILINE)
+    assert tuple(re.findall(r"'(\w+)'", known)) == PAGE_LANGUAGES
+
+
+@pytest.mark.parametrize("file", ["elements/base/part.ts", "server/http/pages/sign-in/sign-in.js"])
+def test_scripts_know_which_languages_are_written_from_right_to_left(file: str) -> None:
+    """Those of which the service's own pages are."""
+    script = (ROOT / file).read_text(encoding="utf-8")
+    named = re.findall(r"\w+ === '(\w+)' \? 'rtl' : 'ltr'", script)
+    assert named == [language for language in PAGE_LANGUAGES if page_direction(language) == "rtl"]
 
 
 def test_the_page_for_signing_in_has_the_texts_that_it_says() -> None:

@@ -10,18 +10,19 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
+from resolvers.values.languages import PAGE_LANGUAGES
 from server.http.browser_pages import ELEMENTS_FOLDER, Elements
 from tests.command import ringside
+from tests.elements import DEFINED
 
 KIB = 1024
-ELEMENTS = ("board", "comments", "event", "standings", "word", "sign-in")
 SHARED = ("part", "streams")
 """What every element loads beside its own script."""
-LANGUAGES = ("de", "es", "ar")
+LANGUAGES = PAGE_LANGUAGES[1:]
 REFUSALS = "refusals"
 """What shows a refusal in one of them."""
 SOLVER = "challenge"
-LIMITS = dict.fromkeys(ELEMENTS, 10 * KIB) | {"comments": 13 * KIB}
+LIMITS = dict.fromkeys(DEFINED, 10 * KIB) | {"comments": 13 * KIB}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def test_the_script_of_the_page_is_small(sizes: dict[str, int]) -> None:
     assert sizes["elements"] <= 2.5 * KIB
 
 
-@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("element", DEFINED)
 def test_a_page_with_one_element_loads_little_beyond_it(sizes: dict[str, int], element: str) -> None:
     """With what elements share, and the stream of what is live."""
     assert sum(sizes[name] for name in (element, *SHARED)) <= LIMITS[element]
@@ -49,7 +50,7 @@ def test_a_page_with_one_element_loads_little_beyond_it(sizes: dict[str, int], e
 
 def test_all_elements_together_are_small(sizes: dict[str, int]) -> None:
     """With what is loaded only when it is needed, such as the window for signing in."""
-    assert set(ELEMENTS) <= set(sizes)
+    assert set(DEFINED) <= set(sizes)
     assert sum(size for name, size in sizes.items() if name not in {*LANGUAGES, REFUSALS, SOLVER}) <= 36 * KIB
 
 

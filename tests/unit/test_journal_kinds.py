@@ -3,8 +3,13 @@
 import re
 
 from datastore.changes.occurrences import ON_DEMAND, Kind
+from datastore.whole.named_objects import _PLACES
+from resolvers.whole.node import LOADERS
 from schema import schema
 from tests.journal_kinds import NOT_RECORDED, RECORDED
+
+NAMED_NOWHERE = {"Job", "Occurrence", "Delivery"}
+"""Nodes that no occurrence has as its object."""
 
 
 def test_every_mutation_has_a_kind_or_a_reason() -> None:
@@ -25,3 +30,8 @@ def test_kinds_are_written_alike() -> None:
 def test_only_votes_and_predictions_wait_for_a_webhook() -> None:
     """Everything else is recorded always."""
     assert {Kind.VOTE_CAST, Kind.PREDICTION_SUBMITTED} == ON_DEMAND
+
+
+def test_the_audit_knows_where_each_node_is_stored() -> None:
+    """It would report each occurrence that names one of another type."""
+    assert LOADERS.keys() - NAMED_NOWHERE <= _PLACES.keys()

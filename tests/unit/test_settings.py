@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pydantic import SecretStr, ValidationError
 
 from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.context import Role
+from resolvers.requests.policy import Policy
 from server.mail.sending import sender_address
 from server.settings import (
     BadSettings,
@@ -142,6 +144,8 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     for name, value in given.items():
         monkeypatch.setenv(f"RINGSIDE_{name}", value)
     settings = Settings.load()
+    policy, unset = settings.policy(), Policy()
+    assert [field.name for field in fields(Policy) if getattr(policy, field.name) == getattr(unset, field.name)] == []
     assert settings.site_keys == (TokenKey("shop", SecretStr(SECRET), roles=True),)
     assert settings.proof_keys == (TokenKey("till", jwks="https://till.example.com/keys"),)
     assert settings.policy().guests == {"comments", "quizzes"}
@@ -167,6 +171,12 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert settings.image_hosts == ("images.example.com", "cdn.example.org")
     assert settings.webhook_networks == ("10.1.0.0/16", "::1")
     assert settings.trusted_proxies == ("127.0.0.1", "10.0.0.0/8", "fd00::/8")
+
+
+def test_a_policy_without_settings_is_that_of_their_defaults() -> None:
+    """Tests and programs that make one by themselves run by the rules that an operator who sets nothing gets."""
+    policy = Settings().policy()
+    assert replace(policy, public_url="") == Policy()
 
 
 def test_settings_are_frozen() -> None:
