@@ -41,7 +41,14 @@ from datastore.pickem.predictions import (
     prediction_key,
     read_prediction,
 )
-from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
+from datastore.pickem.standings import (
+    HISTOGRAM_PART,
+    SEASON,
+    STANDING,
+    read_standing,
+    read_standings_of,
+    standing_write,
+)
 from datastore.refusals import Conflict, NotFound
 
 # ── standings ──
@@ -146,10 +153,8 @@ async def _read(table: Table, user: str) -> Records:
     events = await every_event(table)
     async for _, prediction in predictions_in(table, user, events):
         yield PREDICTION, prediction
-    for season in sorted({event.season for event in events}):
-        standing = await read_standing(table, user, season)
-        if standing is not None:
-            yield STANDING, standing
+    for standing in await read_standings_of(table, user, sorted({event.season for event in events})):
+        yield STANDING, standing
     own = await leagues.read_member_leagues(table, user)
     if own.version:
         yield leagues.MEMBER_LEAGUES, own
