@@ -5,7 +5,8 @@
 | predictions and standings       | BatchGetItem for every event and season, consistent          | 1 for 100        |
 | places in leagues               | GetItem LEAGUES#<id>; BatchGetItem of the leagues            | 2                |
 | a member's predictions, exactly | BatchGetItem EVENT#<id>#<shard> USER#<user>, consistent      | 1 for 100 events |
-| remove one                      | a transaction: prediction, gate, standing                    | 1                |
+| remove one                      | GetItem; the card; GetItem of the standing; a transaction:   | 4                |
+|                                 | prediction, gate, standing                                   |                  |
 
 A member is taken out of predictions as if they had never submitted them. The index of a member's predictions is behind,
 so every event is asked instead. A removal also uncounts the picks at the gate and takes the points out of the standing.
