@@ -24,6 +24,7 @@ comment that its author puts into one language after the other would leave thous
 """
 
 import asyncio
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ from datastore.dynamo.writes import Update, absent, present, where
 SHARDS = 16
 MARK_SHARDS = 8
 _AT_ONCE = 1000
+_MARK_BITS = 40
 _NONE = (0,) * 6
 _NUMBERS = (*(f"r{rating}" for rating in range(6)), *(f"v{rating}" for rating in range(6)), "bytes", "replies")
 
@@ -70,7 +72,8 @@ class ProductTally:
     v5: int = 0
     unsettled: bool | None = None
     marks: int | None = None
-    """How often it was marked as unsettled. So a number that changed and changed back does not look unchanged."""
+    """A random number is added whenever it is marked as unsettled. So what changed and changed back does not look
+    unchanged, nor does a shard that was removed and made again."""
 
     @property
     def mark_shard(self) -> int:
@@ -112,7 +115,8 @@ def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None =
         tally = ProductTally(*tally_key, unsettled=True)
         numbers = {name: number for name, number in delta.items() if number}
         if "r5" in numbers:
-            yield PRODUCT_TALLY.update_with_indexes(tally, "unsettled", add={**numbers, "marks": 1})
+            step = 1 + secrets.randbits(_MARK_BITS)
+            yield PRODUCT_TALLY.update_with_indexes(tally, "unsettled", add={**numbers, "marks": step})
         elif numbers:
             yield PRODUCT_TALLY.update(PRODUCT_TALLY.item_key(tally), add=numbers)
 

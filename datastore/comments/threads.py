@@ -223,13 +223,20 @@ async def read_thread_change(table: Table, old: Comment | None, new: Comment | N
     thread = await table.get(THREAD.at(product=comment.product, root=root), consistent=True)
     if thread is not None or comment.root is None or new is None:
         return ThreadChange(old, new, ThreadState(comment.product, root, thread))
-    (state,) = await read_thread_states(table, [(comment.product, root)])
+    (state,) = await _read_roots(table, [(comment.product, root)], [None])
     return ThreadChange(old, new, state)
 
 
 async def read_thread_states(table: Table, keys: Sequence[tuple[str, str]]) -> list[ThreadState]:
     """Threads and their comments, by product and id; consistent. Stale if one begins or ends meanwhile."""
     threads = await table.get_many([THREAD.at(product=product, root=ulid) for product, ulid in keys], consistent=True)
+    return await _read_roots(table, keys, threads)
+
+
+async def _read_roots(
+    table: Table, keys: Sequence[tuple[str, str]], threads: Sequence[Thread | None]
+) -> list[ThreadState]:
+    """Threads that were just read, with their comments."""
     places = [entity.at(product=product, ulid=ulid) for entity in (COMMENT, HELD) for product, ulid in keys]
     found = await table.get_many(places, consistent=True)
     states = []

@@ -26,7 +26,8 @@
 | predictions to score                   | EVENT#<id>#<shard>, consistent, in turns                   | 4 a hundred |
 | a scoring or an unscoring begins       | transaction: event (version), job                          | 1           |
 | it ends                                | Put of the event (version)                                 | 1           |
-| 25 scored or unscored predictions      | transaction: predictions and standings (as read)           | 1           |
+| 100 scored or unscored predictions     | BatchGetItem of their standings; for each 25 a             | 5           |
+|                                        | transaction: predictions and standings (as read)           |             |
 | standings of a season                  | gsi2 RANKING#<season>#<shard>, 4 shards merged             | 4 a page    |
 | a count of a season's points           | STANDINGS#<season>#<shard>, 16 shards, consistent          | 16, 1 a 1,000 |
 | a rank among all                       | STANDINGS#<season> RANKS; its histogram, cached            | 1, then 1   |

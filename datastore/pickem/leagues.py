@@ -9,7 +9,7 @@
 | a member's leagues                | GetItem LEAGUES#<user> LEAGUES, consistent; BatchGetItem          | 2        |
 | join                              | transaction: league (room, code), member, the member's leagues    | 1        |
 | admit, leave, remove, a new code  | transaction: league, the members concerned, the captain's place   | 1        |
-| delete                            | transaction: league, code; its members by 25; captains and league | 1, n, 1  |
+| delete                            | transaction: league, code; Query; members by 25; captains, league | 2, n, 1  |
 
 The league's item counts its members, so the transaction that adds one is refused above the limit. It is written by
 each join and by nothing else that happens often: a join takes 2 of its key's 1,000 write units for each of two items.

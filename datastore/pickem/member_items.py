@@ -5,7 +5,8 @@
 | predictions and standings       | BatchGetItem for every event and season, consistent          | 1 for 100        |
 | places in leagues               | GetItem LEAGUES#<id>; BatchGetItem of the leagues            | 2                |
 | a member's predictions, exactly | BatchGetItem EVENT#<id>#<shard> USER#<user>, consistent      | 1 for 100 events |
-| remove one                      | a transaction: prediction, gate, standing                    | 1                |
+| remove one                      | GetItem; the card; GetItem of the standing; a transaction:   | 4                |
+|                                 | prediction, gate, standing                                   |                  |
 
 A member is taken out of predictions as if they had never submitted them. The index of a member's predictions is behind,
 so every event is asked instead. A removal also uncounts the picks at the gate and takes the points out of the standing.
@@ -41,7 +42,14 @@ from datastore.pickem.predictions import (
     prediction_key,
     read_prediction,
 )
-from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
+from datastore.pickem.standings import (
+    HISTOGRAM_PART,
+    SEASON,
+    STANDING,
+    read_standing,
+    read_standings_of,
+    standing_write,
+)
 from datastore.refusals import Conflict, NotFound
 
 # ── standings ──
@@ -146,10 +154,8 @@ async def _read(table: Table, user: str) -> Records:
     events = await every_event(table)
     async for _, prediction in predictions_in(table, user, events):
         yield PREDICTION, prediction
-    for season in sorted({event.season for event in events}):
-        standing = await read_standing(table, user, season)
-        if standing is not None:
-            yield STANDING, standing
+    for standing in await read_standings_of(table, user, sorted({event.season for event in events})):
+        yield STANDING, standing
     own = await leagues.read_member_leagues(table, user)
     if own.version:
         yield leagues.MEMBER_LEAGUES, own

@@ -233,6 +233,11 @@ async def read_standings(table: Table, season: str, users: Sequence[str]) -> Map
     return {standing.user: standing for standing in standings}
 
 
+async def read_standings_of(table: Table, user: str, seasons: Sequence[str]) -> list[Standing]:
+    """A member's standings in these seasons, as the table has them."""
+    return await table.find_many([_key(user, season) for season in seasons], consistent=True)
+
+
 def standing_position(standing: Standing) -> str:
     """A standing's place in the order of standings."""
     return STANDING.sort_key(standing, "gsi2")

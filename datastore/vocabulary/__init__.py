@@ -9,8 +9,8 @@
 |                                         | the public name                                         |                 |
 | the public list of a name               | GetItem LISTNAME#<hash>, GetItem LIST#<id>              | 2               |
 | a corrected or removed word             | GetItem or BatchGetItem, transaction: word, list        | 2               |
-| new words                               | transaction: words, the list's count; above 80 words:   | 1; 2, 1 per 80  |
-|                                         | the batch named, transactions of words, the count       |                 |
+| new words                               | GetItem, transaction: words, the list's count; above 80 | 2; 3, 1 per 80  |
+|                                         | the batch named before, transactions of words           |                 |
 | the daily word of a list and date       | GetItem LIST#<id> DAILY#<date>                          | 1               |
 | the same, drawn                         | BatchGetItem, GetItem, transaction: day, order, word;   | 3, once a day   |
 |                                         | of a list with removed words also LIST#<id>, REMOVED#   | 1 a page        |
@@ -29,7 +29,8 @@
 | a day's leaderboard                     | gsi1 DAY#<date>#<shard>, 16 shards, cached              | 16 every 2 s    |
 | the cards that are due                  | USER#<id>, CARD#<due>, consistent                       | 1 a page        |
 | a reviewed word                         | GetItem, transaction: card, its old and new place       | 2               |
-| a quiz that is asked                    | BatchGetItem (list, words), Put USER#<id> ASKED#<quiz>  | 2               |
+| a quiz that is asked                    | BatchGetItem (list, words), BatchGetItem (cards) at the | 3               |
+|                                         | same time, Put USER#<id> ASKED#<quiz>                   |                 |
 | the same, if few random words fit       | also LIST#<id>, WORD#, consistent: 300 words, then by   | 1 to 10 more,   |
 |                                         | the 1,000, 9,300 in all; BatchGetItem (cards)           | up to 3 more    |
 | a quiz that is answered                 | BatchGetItem, transaction: quiz, result, days, cards;   | 2               |

@@ -7,6 +7,7 @@
 |                            | Query LIST#<id>, consistent                                |                       |
 | a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a 200               |
 | remove some of a day       | a transaction: results, quizzes, active days if changed    | 1 for up to 90 writes |
+| the last ones of a day     | GetItem of the active days, the day's results, the same    | 3                     |
 
 The result of a quiz that was set here is removed with the quiz itself, which holds the answers for another day. The
 member's cards stay: they say when to ask the member again, and count towards nothing that others see.

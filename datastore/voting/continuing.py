@@ -8,9 +8,9 @@ visitors of a board the next ones go on by themselves: voiding looks at the vote
 
 | wanted                           | read or write                                                     | requests |
 |----------------------------------|-------------------------------------------------------------------|----------|
-| continue a walk                  | both voters' latest; the next, if both have any; 2 or 3 items     | 2 or 3   |
+| continue a walk                  | both voters' latest; the next, if both have any; 2 or 3 items     | 3 or 4   |
 | whose walks a member has continued | Query VOTER#<member>#<board> CONTINUES#, consistent             | 1        |
-| whether a vote of theirs counts  | the latest; if it does not, those, and the votes of each          | 1; 2 and more |
+| whether a vote of theirs counts  | the latest; if it does not, those, and the votes of each          | 1; 3 and more |
 """
 
 from collections.abc import Collection

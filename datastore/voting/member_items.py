@@ -5,7 +5,7 @@
 | votes and where they came from | Query VOTER#<id>#<board> of every board, consistent; also of | 2 a board,  |
 |                                | the visitors whose walks the member has continued            | 1 a visitor |
 | delete what is left of votes   | Query VOTER#<voter>#<board>, BatchWriteItem                  | 1 for 25    |
-| forget a voter's addresses     | the origins of the voter, and the voter among each address's | 1 for 12    |
+| forget a voter's addresses     | the voter among those of each address, then the origins      | 2 for 25    |
 | and what was suspected of them | Query VOTER#<voter>#<board> SUSPECT#, BatchWriteItem         | 1 or 2      |
 
 Deleting votes changes no count: one that counts, or that a job can let count again, stays until it is voided for good.
@@ -51,9 +51,12 @@ async def clear_addresses(table: Table, voter: str, board: str) -> None:
     """Forget from which addresses a voter voted on a board, and what was suspected of them. Safe to repeat."""
     for each in await voters_of(table, voter, board):
         shard = shard_of(each, ADDRESS_SHARDS)
-        async for origin in table.iterate(ORIGIN.on(voter=each, board=board), consistent=True):
-            key = ADDRESS_VOTER.at(address=origin.address, board=board, shard=shard, voter=each)
-            await table.write_many([ADDRESS_VOTER.delete(key), ORIGIN.delete(ORIGIN.item_key(origin))])
+        async for some in batches(table.iterate(ORIGIN.on(voter=each, board=board), consistent=True), BATCH_WRITE):
+            addresses = {origin.address for origin in some}
+            places = (ADDRESS_VOTER.at(address=one, board=board, shard=shard, voter=each) for one in addresses)
+            await table.write_many(map(ADDRESS_VOTER.delete, places))
+            # Not together: the engine may leave any part of a batch, and nothing but its origin leads to an address.
+            await table.write_many(ORIGIN.delete(ORIGIN.item_key(origin)) for origin in some)
         await table.clear(SUSPECT.on(voter=each, board=board))
 
 

@@ -17,7 +17,7 @@ from datastore.comments import changes, counts
 from datastore.comments.counts import LEADER, Leader, read_tallies, read_unsettled_products
 from datastore.comments.member_items import delete_reports
 from datastore.comments.pages import read_comment
-from datastore.comments.records import COMMENT, REPORTS, Reports
+from datastore.comments.records import COMMENT, REPORTS, Comment, Reports
 from datastore.dynamo import Rates, Rejected, Table, deadline
 from datastore.refusals import InvalidInput
 from resolvers.comments.counts import CountsCache, LeaderSettler
@@ -205,6 +205,31 @@ async def test_a_shard_that_changed_and_changed_back_stays_marked(
     assert [tally.unsettled for tally in await read_tallies(table, "42")] == [True]
     await counts.settle_product(table, "42")
     assert [tally.unsettled for tally in await read_tallies(table, "42")] == [None]
+    leader = await table.get(counts.LEADER.at(product="42"), consistent=True)
+    assert leader is not None
+    assert leader.five_stars == 1
+
+
+async def test_a_shard_that_was_removed_and_made_again_stays_marked(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another settling has ranked the product while it had no comment."""
+    table, ada = one_client.services.table, one_client.member("ada")
+    settle_nothing(one_client, monkeypatch)
+    posted = await post(ada)
+
+    async def delete_and_post_again() -> None:
+        [tally] = await read_tallies(table, "42")
+        await ada.ask(DELETE_COMMENT, input={"comment": posted["id"]})
+        await counts.settle_product(table, "42")
+        assert await read_tallies(table, "42") == []
+        again = Comment("42", "01M8QT5PQK3WD8C1093ZVK02H9", "en", 5, "Well made.", "ada")
+        await table.transact(*counts.count_updates([(1, again)], shard=tally.shard))
+
+    with beforehand(table, delete_and_post_again, "update_item", about="unsettled"):
+        await counts.settle_product(table, "42")
+    assert await read_unsettled_products(table) == ["42"]
+    await counts.settle_product(table, "42")
     leader = await table.get(counts.LEADER.at(product="42"), consistent=True)
     assert leader is not None
     assert leader.five_stars == 1

@@ -16,11 +16,13 @@ from datastore.dynamo.errors import Rejected
 from datastore.voting import voiding
 from datastore.voting import votes as vote_store
 from datastore.voting.boards import Board
+from datastore.voting.member_items import clear_addresses
 from datastore.voting.voiding import ADDRESS_VOTER, LOOKBACK, ORIGIN
 from datastore.voting.votes import Ballot, Verdict
 from resolvers.requests.context import utc_now
 from tests.client import Client
 from tests.intercepted import intercepted
+from tests.killed import Killed
 from tests.queries import BOARD_COUNTS, DRAW_MATCHUP, VOID_VOTER
 from tests.transfers import voted
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
@@ -133,6 +135,25 @@ async def test_a_voiding_that_stopped_is_continued(one_table: Table) -> None:
     assert calls > 5
     assert voided == sum(1 + number % 6 for number in range(25))
     assert len([record async for record in one_table.scan(ORIGIN)]) == 30
+
+
+async def test_a_voter_whose_addresses_were_forgotten_in_part_is_forgotten_by_a_repeat(one_table: Table) -> None:
+    """The engine carries out a part of a batch, and the process is killed: what leads to the addresses stays."""
+    day = datetime(2026, 5, 5, tzinfo=UTC).date()
+    for address in ("feed", "beef", "feed"):
+        await voiding.remember_origin(one_table, "v0", "main", address, day)
+
+    async def of_origins_alone(_: str, send: Any) -> Any:
+        [(name, requests)] = send.keywords["RequestItems"].items()
+        done = [each for each in requests if each["DeleteRequest"]["Key"]["sk"]["S"].startswith("ORIGIN#")]
+        if done:
+            await send.func(*send.args, **{**send.keywords, "RequestItems": {name: done}})
+        raise Killed
+
+    with intercepted(one_table, ("batch_write_item",), of_origins_alone), pytest.raises(Killed):
+        await clear_addresses(one_table, "v0", "main")
+    await clear_addresses(one_table, "v0", "main")
+    assert [record async for record in one_table.scan(ORIGIN, ADDRESS_VOTER)] == []
 
 
 async def test_a_voiding_that_failed_voids_nothing_later(one_client: Client) -> None:
