@@ -72,15 +72,17 @@ export default class Board extends Part<BoardData> {
     this.drawing = this.insist(() => this.drawFirst()).then((answer) => answer && this.drew(answer.drawMatchup));
   }
 
-  /** The draw, with the start of the visit that it needs. Of several elements on a page only one starts a visit. */
+  /**
+   * The draw, with the start of the visit that it needs, which on the service's own origin any mutation starts. Of
+   * several elements on a page only one starts a visit.
+   */
   private drawFirst(): Promise<DrawMatchupData> {
-    const { ask, session } = this.ringside;
-    const variables = { board: this.slug };
-    if (session.starting || !session.lacksVisit) return ask(DRAW_MATCHUP, variables);
-    const begun = ask(BEGIN_BOARD, variables);
+    const { ask, session, isElsewhere } = this.ringside;
+    const starts = !session.starting && (session.lacksVisit || !isElsewhere);
+    const drawn = ask(starts && isElsewhere ? BEGIN_BOARD : DRAW_MATCHUP, { board: this.slug });
     const ended = () => (session.starting = null);
-    session.starting = begun.then(ended, ended);
-    return begun;
+    if (starts) session.starting = drawn.then(ended, ended);
+    return drawn;
   }
 
   private drew(drawn: Drawn) {
@@ -220,7 +222,7 @@ export default class Board extends Part<BoardData> {
         {this.note()}
         <label class="progress soft">
           <span>{this.ballot ? this.t('seen', { seen, total: seen + remaining }) : '\u00a0'}</span>
-          <progress part="progress" max={Math.max(seen + remaining, 1)} value={seen}></progress>
+          <progress part="progress" max={seen + remaining || 1} value={seen}></progress>
         </label>
       </div>
     );
@@ -310,7 +312,7 @@ export default class Board extends Part<BoardData> {
     const { id, name } = row.contender;
     const shown = this.pictures.get(id);
     return (
-      <tr class={(this.before.get(id) ?? votes(row)) === votes(row) ? '' : 'moved'} tabindex="-1">
+      <tr class={(this.before.get(id) ?? votes(row)) !== votes(row) && 'moved'} tabindex="-1">
         <td>{this.number(row.rank!)}</td>
         <td class="who"><span>{this.pictured && <span class="thumb">{shown && <img alt="" src={shown} referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
         <td>{this.number(row.wins!)} – {this.number(row.losses!)}</td>

@@ -1,6 +1,8 @@
 """`<ringside-board>` on another site's page: voting, the leaderboard, hours, and what can go wrong."""
 
+import asyncio
 import re
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -296,6 +298,48 @@ async def test_several_boards_have_one_visitor_although_the_first_request_is_los
             await one.locator("button.corner").first.click()
             await expect(one.locator(".note")).to_contain_text("A vote for")
         assert len(begun) == 2
+
+
+async def test_several_boards_of_a_page_of_the_service_have_one_visitor(visited: Visited, browser: Browser) -> None:
+    """The first answer sets the cookie: a draw beside it would be another visitor's, and its pair take no vote.
+
+    The first draw waits for the second one for a second, which is therefore sent beside it if it ever is.
+    """
+    for slug in ("hall", "yard"):
+        await board(visited, slug, "Ada", "Bea", "Cleo")
+    context = await browser.new_context()
+    page = await context.new_page()
+    await page.goto(f"{visited.service.url}/sign-in", wait_until="networkidle")
+    await context.clear_cookies()  # what the page itself asked for has begun a visit
+    draws, beside = list[Route](), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            draws.append(route)
+            if len(draws) == 1:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(beside.wait(), 1)
+                beside.set()
+            elif not beside.is_set():
+                await context.clear_cookies()
+                beside.set()
+        await route.continue_()
+
+    await page.route("**/graphql*", hold)
+    await page.evaluate("""async () => {
+      await import('/elements.js');
+      for (const board of ['hall', 'yard']) {
+        const element = document.createElement('ringside-board');
+        element.setAttribute('board', board);
+        document.body.append(element);
+      }
+    }""")
+    for one in await page.locator("ringside-board").all():
+        await expect(one.locator("button.corner").first).to_be_enabled()
+    for one in await page.locator("ringside-board").all():
+        await one.locator("button.corner").first.click()
+        await expect(one.locator(".note")).to_contain_text("A vote for")
+    await context.close()
 
 
 async def test_texts_are_shown_as_texts_and_each_has_its_direction(visited: Visited, browser: Browser) -> None:
