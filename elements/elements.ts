@@ -1,7 +1,7 @@
 // The script of a page: it defines the elements. As soon as one is on the page, its first request is sent and the script
 // of its part loaded, at the same moment.
 
-import { type Doc, Failed, ask, base, isElsewhere, live, session } from './service';
+import { type Doc, Failed, ask, base, isElsewhere, live, loadStreams, session } from './service';
 import { BOARD, COMMENTS, EVENT, LATEST_SEASON, NEXT_EVENT, STANDINGS, VIEWER, WORD, WORDS } from './generated/first';
 import type { Part } from './base/part';
 
@@ -56,8 +56,8 @@ const DEFINITIONS: Record<string, Definition> = {
   ],
 };
 
-const TEXTS: Record<string, () => Promise<{ default?: object }>> = {
-  en: async () => ({}),
+const TEXTS: Record<string, () => { default?: object } | Promise<{ default?: object }>> = {
+  en: () => ({}),
   de: () => import('translated:texts/de'),
   es: () => import('translated:texts/es'),
   ar: () => import('translated:texts/ar'),
@@ -84,9 +84,9 @@ for (const [name, [attributes, load, first]] of Object.entries(DEFINITIONS)) {
     tag,
     class extends HTMLElement {
       static observedAttributes = [...attributes, 'lang'];
-      #part: Part<any> | null = null;
+      #part?: Part<any> | null;
       /** The attributes' part that is being loaded. */
-      #begun: object | null = null;
+      #begun?: object | null;
 
       connectedCallback() {
         if (!this.shadowRoot) this.attachShadow({ mode: 'open' }).append(document.createElement('slot'));
@@ -120,7 +120,7 @@ for (const [name, [attributes, load, first]] of Object.entries(DEFINITIONS)) {
           const answer = ask(...request);
           const arrival = answer.then(Date.now, () => {}); // the part looks at what failed
           try {
-            const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part'), import('./streams')]);
+            const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part'), loadStreams()]);
             if (begun !== this.#begun) return;
             if (before !== changes) return this.#start(); // the answer is for whoever they were
             this.#begun = null;

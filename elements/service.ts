@@ -42,9 +42,9 @@ export class Session extends EventTarget {
   member: Token | null = null;
   visit: Token | null = null;
   /** The visit that is being started: what else needs one waits for it. */
-  starting: Promise<unknown> | null = null;
+  declare starting?: Promise<unknown> | null;
   /** What this page knows to be stored. */
-  private stored: string | null = null;
+  private declare stored?: string | null;
 
   constructor() {
     super();
@@ -102,7 +102,7 @@ export class Session extends EventTarget {
     const before = this.member?.token;
     try {
       const stored = localStorage.getItem(storedAs);
-      if (stored === this.stored) return;
+      if (stored == this.stored) return; // nothing is null there, and undefined here
       this.stored = stored;
       Object.assign(this, { member: null, visit: null }, JSON.parse(stored!));
       if (!isElsewhere || before !== this.member?.token) this.dispatchEvent(new Event('change'));
@@ -112,7 +112,7 @@ export class Session extends EventTarget {
 
 export const session = new Session();
 
-if (isElsewhere && location.hash.startsWith('#ringside-code='))
+if (isElsewhere && /^#ringside-code=/.test(location.hash))
   import('./sign-in-window').then((module) => module.takeCode(session, ask));
 
 // ── requests ──
@@ -173,6 +173,9 @@ export async function ask<Data, Variables extends object>(
 // ── streams ──
 
 let streams: Promise<ReturnType<typeof import('./streams').default>>;
+/** Their script, which is asked for again if it was dropped on its way: all that is live on the page waits for it. */
+export const loadStreams = (): Promise<typeof import('./streams')> =>
+  import('./streams').catch(() => new Promise((go) => setTimeout(() => go(loadStreams()), 10_000)));
 
 /**
  * Calls `take` with each event of a subscription until the function that it returns is called. A stream that broke is
@@ -182,9 +185,9 @@ export function live<Data, Variables extends object>(
   document: Doc<Data, Variables>,
   variables: Variables,
   take: (data: Data) => void,
-  state: (isLive: boolean) => void = () => {},
+  state?: (isLive: boolean) => void,
 ): () => void {
-  streams ??= import('./streams').then((module) => module.default(api, session));
+  streams ??= loadStreams().then((module) => module.default(api, session));
   const opened = streams.then((open) => open({ parameters: parameters(document, { ...variables }), take, state }));
-  return () => void opened.then((end) => end());
+  return () => opened.then((end) => end());
 }

@@ -5,7 +5,7 @@ import type { Session } from './service';
 interface Stream {
   parameters: { variables: any };
   take: (data: any) => void;
-  state: (isLive: boolean) => void;
+  state?: (isLive: boolean) => void;
   /** Whether it is going to be asked for again: what comes until then may be later than what is missing. */
   waits?: boolean;
 }
@@ -22,7 +22,7 @@ export default (api: URL, session: Session) => {
   const tell = (message: object) => socket!.send(JSON.stringify(message));
   const subscribe = (id: string, stream: Stream) => {
     stream.waits = false;
-    stream.state(true);
+    stream.state?.(true);
     tell({ id, type: 'subscribe', payload: { query: '', ...stream.parameters } });
   };
 
@@ -47,7 +47,7 @@ export default (api: URL, session: Session) => {
         const { retryAfterSeconds } = problem.extensions;
         const wait = payload.errors ? (retryAfterSeconds ?? 30) : retryAfterSeconds && 30;
         stream.waits = true;
-        stream.state(false);
+        stream.state?.(false);
         tell({ id, type: 'complete' });
         if (wait) setTimeout(() => socket === opened && streams.has(id) && subscribe(id, stream), wait * (1000 + Math.random() * 500));
         return;
@@ -60,9 +60,9 @@ export default (api: URL, session: Session) => {
       socket = null;
       // Refused from the start: a token whose rights have changed since still counts, and is sent again.
       if (code === 4403 && !isReady) session.drop(Authorization);
-      if (code === 4429) most = Math.max(1, most >> 1); // a service that takes fewer
+      if (code === 4429) most = most >> 1 || 1; // a service that takes fewer
       isReady = false;
-      streams.forEach(({ state }) => state(false));
+      streams.forEach(({ state }) => state?.(false));
       setTimeout(connect, pause * (500 + Math.random() * 500));
       pause = Math.min(pause * 2, 60);
     };

@@ -95,8 +95,8 @@ export default class Comments extends Part<CommentsData> {
     this.take(data);
     this.statistics = commentStatistics;
     this.viewer = viewer;
-    const after = (!this.isFiltered && this.order !== 'HELPFUL' && comments.nodes[0]?.id) || now;
-    if (!this.readAt) this.listen(COMMENT_POSTED, { product: this.product, after }, ({ commentPosted }) => this.arrivedLive(commentPosted));
+    // Not after the newest comment: all later replies, and what was published late, would come again to each page.
+    if (!this.readAt) this.listen(COMMENT_POSTED, { product: this.product, after: now }, ({ commentPosted }) => this.arrivedLive(commentPosted));
     this.readAt = now;
     this.writing?.restore();
     this.render();
@@ -147,7 +147,8 @@ export default class Comments extends Part<CommentsData> {
     const { turn } = this;
     const answer = await this.ask(this.more);
     if (!answer || turn !== this.turn) return;
-    const next = without(this.arrivedToo, answer.comments.nodes);
+    const next = without(this.comments!, answer.comments.nodes);
+    this.fresh = without(next, this.fresh); // posted when the page was read, say
     this.comments!.push(...next);
     this.take(answer);
     await this.showNext(next);

@@ -81,6 +81,10 @@ LISTEN = """async (address) => {
   const document = 'subscription { leaderboardChanged(first: 1) { rank } }';
   for (let n = 0; n < 33; n++) ringside.live(document, {}, () => heard.add(n), (isLive) => (live[n] = isLive));
 }"""
+LISTEN_ONCE = """async (address) => {
+  const { live } = await import(address);
+  live('subscription { leaderboardChanged(first: 1) { rank } }', {}, () => (globalThis.heard = true));
+}"""
 REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
   .find((board) => board.shadowRoot.querySelector('.live.on')).remove()"""
 UNAVAILABLE = {"message": "Try again.", "extensions": {"code": "UNAVAILABLE", "retryAfterSeconds": 1.0}}
@@ -270,6 +274,24 @@ async def test_a_board_that_was_drawn_from_too_often_draws_again_by_itself(
             await ready.first.click()
             await expect(board.get_by_text("Pairs seen: 1 of 276")).to_be_visible()
             await expect(ready).to_have_count(2)
+
+
+async def test_streams_begin_although_their_script_was_dropped_on_its_way(visited: Visited, browser: Browser) -> None:
+    """As while a phone changes its network. It is asked for again, or the page would have no streams any more."""
+    asked: list[str] = []
+
+    async def drop(route: Route) -> None:
+        asked.append(route.request.url)
+        await (route.abort() if len(asked) == 1 else route.continue_())
+
+    async with visited.page(browser, "<main></main>", settable_clock=True) as page:
+        await page.page.route("**/elements/streams.*.js", drop)
+        async with page.page.expect_event("requestfailed"):
+            await page.page.evaluate(LISTEN_ONCE, f"{visited.service.url}/elements.js")
+        await page.page.clock.fast_forward("00:11")
+        await page.page.wait_for_function("globalThis.heard")
+        await page.page.evaluate(SHOW_BOARD)
+        await expect(page.page.locator(".live.on")).to_be_visible()
 
 
 async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
