@@ -26,7 +26,7 @@ from datastore.jobs.leases import Held
 from datastore.journal import webhooks
 from datastore.refusals import InvalidInput
 from resolvers.journal.occurrences import id_of
-from resolvers.journal.webhooks import ForbiddenAddress, check_address, parse_destination
+from resolvers.journal.webhooks import SECRET_PREFIX, ForbiddenAddress, check_address, parse_destination
 from resolvers.live.background import Repeated, uneven, unless_failed
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import node_id
@@ -58,8 +58,6 @@ def message(occurrence: Occurrence) -> bytes:
 # ── signatures ──
 # Signatures of messages as the Standard Webhooks specification defines them (version 1, symmetric).
 
-PREFIX = "whsec_"
-
 
 def sign(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> str:
     """One signature for each secret, separated by spaces: a receiver may know any of them."""
@@ -68,7 +66,7 @@ def sign(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -
 
 
 def _signature(secret: str, signed: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix(PREFIX))
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
     return base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 

@@ -103,8 +103,7 @@ async def set_hold_rules(ctx: Context, /, *, rules: list[HoldRuleInput], revisio
 
 async def show_rules(ctx: Context, _: int) -> HoldRules:
     """The answer to those who have set the rules, and may read them still: a receipt answers for days."""
-    ctx.with_role(Role.MODERATOR)
-    return await rule_store.read_hold_rules(ctx.table)
+    return await hold_rules(ctx)
 
 
 # ── validation ──

@@ -32,7 +32,7 @@ MOST_BLANKS = 20
 LONGEST_ADDRESS = 2000
 ADDRESS_CHARACTERS = re.compile(r"[!#-;=?-\[\]_a-z~]+")
 """Printable ASCII without quotes, angle brackets, braces and the backslash, which browsers take for a slash."""
-_HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
+HOST_WITH_DOT = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 
 
 # ── lines ──
@@ -127,7 +127,7 @@ def _split(address: str, path: tuple[str, ...]) -> SplitResult:
     try:
         parts = urlsplit(address if plain else "")
         usable = parts.scheme == "https" and parts.username is None and parts.password is None and parts.port != 0
-        usable = usable and _HOST.fullmatch(parts.hostname or "") is not None
+        usable = usable and HOST_WITH_DOT.fullmatch(parts.hostname or "") is not None
     except ValueError:
         usable = False
     if not usable:

@@ -23,6 +23,8 @@ from datastore.vocabulary.quizzes import Card
 # ── days and streaks ──
 
 ONE_DAY = timedelta(days=1)
+_FIRST_ZONE = timedelta(hours=14)
+"""How far ahead of UTC a date begins where it begins first."""
 DAYS_PER_FREEZE = 7
 MOST_FREEZES = 2
 MOST_AHEAD = timedelta(days=3)
@@ -47,6 +49,11 @@ def time_zone(name: str | None) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, TypeError):  # TypeError: "Europe/__init__/Vienna" before 3.13
         return UTC
+
+
+def newest_date(now: datetime) -> date:
+    """The latest date that has begun anywhere."""
+    return (now.astimezone(UTC) + _FIRST_ZONE).date()
 
 
 def local_day(now: datetime, zone: tzinfo, begins_at: int = 0) -> date:

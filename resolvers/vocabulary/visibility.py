@@ -8,7 +8,7 @@ shown to their member only; they are left out when pages are read, so none has h
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import Annotated, Final, NewType, Protocol, TypeVar
 
 from datastore.dynamo import Page, Window, key_text
@@ -24,9 +24,7 @@ from datastore.vocabulary.words import AddedWords, Word, read_added_words, read_
 from resolvers.requests.context import Context, NodeOf, Role
 from resolvers.vocabulary.cache import VocabularyCache, load_screen
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
-
-_FIRST_ZONE = timedelta(hours=14)
-"""How far ahead of UTC a day begins where it begins first."""
+from resolvers.vocabulary.schedules import newest_date
 
 # ── what belongs to a list ──
 
@@ -221,7 +219,7 @@ async def quiz_leaderboard(
     A day that has begun nowhere has none, and is not looked for.
     """
     request = window.open(f"quiz leaderboard {on} {list or ''}" + ("" if proven is None else f" {proven}"))
-    if on > (ctx.now() + _FIRST_ZONE).date() or (list is not None and await load_list(ctx, list) is None):
+    if on > newest_date(ctx.now()) or (list is not None and await load_list(ctx, list) is None):
         return Page.cut((), request)
     page = (await ctx.services.get(QuizLeaderboards).load(on)).page(Selection(list, proven), request)
     return page.map(map(ShownQuizStanding, page.nodes))

@@ -32,7 +32,15 @@ from datastore.jobs.leases import Held, LeaseLost
 from datastore.voting import boards, settling
 from datastore.voting import contenders as contender_store
 from datastore.voting.boards import BLOCK_SIZE, Board, BoardWithMarks, DirtyMark
-from datastore.voting.contenders import BoardResults, Contender, CountedContender, Counts, Details, ResultsBlock
+from datastore.voting.contenders import (
+    BoardResults,
+    Contender,
+    ContenderKey,
+    CountedContender,
+    Counts,
+    Details,
+    ResultsBlock,
+)
 from datastore.voting.continuing import has_counted_vote
 from datastore.voting.editing import ContenderChange
 from resolvers.requests.context import Services
@@ -291,7 +299,6 @@ VOTED_SECONDS = 10.0
 
 _MOST_BOARDS = 1000
 
-ContenderKey: TypeAlias = tuple[str, int]
 VersionKey: TypeAlias = tuple[str, int, int]
 """A contender's board, ordinal and version: what was read of an earlier version is not shown with a later one, whose
 revision an editor would name who has not seen what it changed."""

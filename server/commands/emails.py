@@ -13,11 +13,12 @@ from datastore.people.identities import comparable_address
 from resolvers.people.confirmations import email_hash
 from resolvers.requests.context import Services
 from resolvers.values.texts import is_email_address
+from resolvers.vocabulary.schedules import newest_date
 from server import Failed
 from server.commands import err, out
 from server.commands.files import read_text
 from server.commands.running import load_settings, run_with_services
-from server.mail.daily_run import DailyRun, MailingExpired, RunSummary, newest_date
+from server.mail.daily_run import DailyRun, MailingExpired, RunSummary
 from server.mail.runs import ReminderRun, open_emails, turn
 from server.mail.sending import AT_ONCE, Emails, ServerUnreachable
 from server.settings import Settings

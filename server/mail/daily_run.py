@@ -35,25 +35,19 @@ from datastore.vocabulary.daily import DailyWord, ListBroken, clear_deleted_list
 from datastore.vocabulary.lists import WordList, deleted_lists, lists_by_name, read_list
 from datastore.vocabulary.words import Word
 from resolvers.requests.context import Services
-from resolvers.vocabulary.schedules import time_zone
+from resolvers.vocabulary.schedules import newest_date, time_zone
 from resolvers.vocabulary.subscriptions import end_with_list
 from server.mail.message import Email, EmailKind, Letterhead, Section, Unsubscription, message_id
 from server.mail.sending import Emails, SendingSummary
 
 # ── what is due ──
 
-FIRST_ZONE = timedelta(hours=14)
-"""Where each date begins first: at UTC+14."""
 _ONE_DAY = timedelta(days=1)
 
 
 def dates_begun(now: datetime) -> Sequence[date]:
     """The dates whose words are drawn: that of UTC, and the next one once it has begun anywhere."""
     return sorted({now.date(), newest_date(now)})
-
-
-def newest_date(now: datetime) -> date:
-    return (now.astimezone(UTC) + FIRST_ZONE).date()
 
 
 def due_at(profile: Profile | None, on: date) -> datetime:

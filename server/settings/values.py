@@ -27,14 +27,13 @@ from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.context import Role
 from resolvers.requests.policy import origin_of
 from resolvers.values.languages import PAGE_LANGUAGES
-from resolvers.values.texts import ascii_domain, is_email_address, with_ascii_domain
+from resolvers.values.texts import HOST_WITH_DOT, ascii_domain, is_email_address, with_ascii_domain
 from server.settings.fields import MIN_SECRET_LENGTH
 
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
 _LABEL = "(?!-)[A-Za-z0-9-]{1,63}(?<!-)"
 _ENGINE_HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?")
 """A host name that the AWS SDK takes."""
-_IMAGE_HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 EMBEDDED = "embedded"
 AWS = "aws"
 REQUIRED = "required"
@@ -277,7 +276,7 @@ def validate_image_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
     if "*" in values:
         raise ValueError("* would show visitors' addresses to any host")
     for value in values:
-        if not _IMAGE_HOST.fullmatch(value.lower()):
+        if not HOST_WITH_DOT.fullmatch(value.lower()):
             raise ValueError(f"{value!r} is not the name of a host with a dot, without a scheme, a port or a wildcard")
     return tuple(dict.fromkeys(value.lower() for value in values))
 
