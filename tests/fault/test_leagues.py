@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from datastore.pickem import leagues as league_store
+from datastore.pickem.member_items import leave_every_league
 from resolvers.values.node_ids import parse_node_key
 from server.audit import find_suspects
 from server.demo import pickem as demo
@@ -52,6 +53,25 @@ async def test_a_deletion_may_be_killed_at_every_write(one_client: Client) -> No
         if not killed:
             break
     assert write >= 3
+
+
+async def test_an_erasure_that_was_killed_leaves_nothing_of_a_member_s_own_league(one_client: Client) -> None:
+    """Or of one that they had begun to delete, with members in it: a repeat ends what was begun, also the name."""
+    ada, bob, services = one_client.member("ada"), one_client.member("bob"), one_client.services
+    user, table = parse_node_key("User", await user_id(ada)), services.table
+    for write in range(10):
+        await join(bob, league=(await create(ada, "APPROVAL"))["id"])
+        begun = (await create(ada))["id"]
+        await join(bob, league=begun)
+        with killed_at(table, 0), pytest.raises(Killed):
+            await ada.ask(DELETE_LEAGUE, input={"league": begun})
+        with killed_at(table, write) as writes, suppress(Killed):
+            await leave_every_league(table, user, services.unit())
+        await leave_every_league(table, user, services.unit())
+        assert [item async for item in table.scan(league_store.LEAGUE, league_store.LEAGUE_MEMBER)] == []
+        if writes[0] <= write:
+            break
+    assert 2 < write < 10
 
 
 async def test_the_demo_s_leagues_are_completed_after_a_kill(one_client: Client) -> None:
