@@ -8,6 +8,7 @@
 | those that are too many         | that query; BatchWriteItem                                   | 1, seldom 2 |
 | end a session                   | Delete                                                       | 1          |
 | end all of a member             | that query; BatchWriteItem; the query until none is left     | 3, seldom more |
+| end all by one of them          | all but that one; then all                                   | 4 or 6     |
 | end all but one with something  | that query; Deletes in the transaction of it                 | 1          |
 | used on another day             | Put, if it is still there                                    | 1 a day    |
 

@@ -152,8 +152,10 @@ async def sign_out(ctx: Context, /, *, everywhere: bool = False) -> bool:
     if not everywhere and current is None:
         return False
     if everywhere:
-        user = ctx.member().id
-        ended = await session_store.end_sessions(ctx.table, user)
+        user, own = ctx.member().id, None if current is None else current.key
+        ended = await session_store.end_sessions(ctx.table, user, but=own)
+        if own is not None:  # last, since a repeat asks by it
+            ended += await session_store.end_sessions(ctx.table, user)
     else:
         assert current is not None  # noqa: S101 - it was looked at above
         await session_store.end_session(ctx.table, current.key)

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from datastore.dynamo import Rates, Table, parse_rate
+from datastore.dynamo.table import BATCH_WRITE
 from datastore.members.sessions import MOST_SESSIONS, new_session, read_sessions_of
 from datastore.people.identities import SignInMethod
 from resolvers.members.sessions import Sessions
@@ -23,6 +24,7 @@ from tests.api_keys import CREATE_API_KEY
 from tests.client import Client, serving
 from tests.confirmations import MailingService, mailing
 from tests.intercepted import beforehand, intercepted
+from tests.killed import Killed, killed_at
 from tests.members import introduce
 from tests.queries import mutation
 from tests.sign_in import (
@@ -291,6 +293,20 @@ async def test_a_session_that_begins_while_all_of_them_end_ends_too(mail: Mailin
         assert await page.ask(SIGN_OUT, input={"everywhere": True}) == {"signedOut": True}
     [token] = tokens
     assert (await on_page(mail.client, SHOP, token).post(VIEWER)).status_code == 401
+
+
+async def test_who_signs_out_everywhere_on_a_process_that_is_killed_can_repeat_it(mail: MailingService) -> None:
+    """Their own session ends last: without it they could end none of the others, such as that of a lost phone."""
+    services = mail.client.services
+    [member] = await introduce(services.table, with_session("ada"))
+    begun = [await begin_for_page(services, member, SignInMethod.EMAIL) for _ in range(BATCH_WRITE + 2)]
+    await written(mail)
+    _, token = min(begun, key=lambda one: one[0].token_hash)  # of the session that is read first
+    with pytest.raises(Killed), killed_at(services.table, 0):
+        await bearer(mail, token).ask(SIGN_OUT, input={"everywhere": True})
+    mail.client.services.get(Sessions)._sessions.forget_all()
+    assert await bearer(mail, token).ask(SIGN_OUT, input={"everywhere": True}) == {"signedOut": True}
+    assert await read_sessions_of(services.table, member.user) == []
 
 
 async def test_signing_out_everywhere_again_by_the_same_key_ends_no_newer_session(one_client: Client) -> None:
