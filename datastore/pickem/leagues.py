@@ -414,7 +414,7 @@ def _not_changed(failed: ConditionFailed) -> Conflict | NotAllowed:
 async def delete_league(table: Table, captain: LeagueMember, league: League, unit: UnitOfWork, answer: Any) -> None:
     """Delete a league and its members. From the first write on it is gone for everybody; a repeat does the rest.
 
-    The lists of its members' leagues keep its id until they change next; nobody sees that.
+    The lists of its members' leagues keep its id; nobody sees that. A list that forgets it ends the deletion first.
     """
     if league.deleted_at is None:
         same_code = _exists() & where(code=league.code)
@@ -422,12 +422,23 @@ async def delete_league(table: Table, captain: LeagueMember, league: League, uni
         code = [] if league.code is None else [LEAGUE_CODE.delete(LEAGUE_CODE.at(code=league.code))]
         occurred = _occurred(unit, Kind.LEAGUE_DELETED, league.id)
         await _delete_first(table, unit, gone, _as_captain(captain), *code, *occurred)
-    everybody = [member async for member in table.iterate(LEAGUE_MEMBER.on(league=league.id), consistent=True)]
+    await _delete_rest(table, league.id, unit, answer)
+
+
+async def end_deletion(table: Table, league: str, unit: UnitOfWork) -> None:
+    """Delete what is left of a league whose deletion was begun, perhaps by a process that was killed."""
+    left = await read_league(table, league)
+    if left is None or left.deleted_at is not None:
+        await _delete_rest(table, league, unit, None)
+
+
+async def _delete_rest(table: Table, league: str, unit: UnitOfWork, answer: Any) -> None:
+    everybody = [member async for member in table.iterate(LEAGUE_MEMBER.on(league=league), consistent=True)]
     keys = {member.user: LEAGUE_MEMBER.item_key(member) for member in everybody}
     captains = [member.user for member in everybody if member.membership is Membership.CAPTAIN]
     await table.write_many(LEAGUE_MEMBER.delete(keys[user]) for user in keys.keys() - set(captains))
     ends = [LEAGUE_MEMBER.delete(keys[user]) for user in captains]
-    await unit.transact(table, answer, LEAGUE.delete(LEAGUE.at(id=league.id)), *ends)
+    await unit.transact(table, answer, LEAGUE.delete(LEAGUE.at(id=league)), *ends)
 
 
 async def _delete_first(table: Table, unit: UnitOfWork, *writes: Write) -> None:

@@ -79,9 +79,7 @@ async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> None:
         found = await leagues.read_whole_league(table, league_id)
         place = await leagues.read_place(table, league_id, user)
         if found is None or place is None:  # deleted, or being deleted
-            left = await leagues.read_league(table, league_id)
-            if left is not None and place is not None:  # perhaps by nobody any more
-                await leagues.delete_league(table, place, left, unit, None)
+            await leagues.end_deletion(table, league_id, unit)
             await leagues.drop_leagues(table, own, {league_id})
             return
         league, members = found

@@ -175,6 +175,8 @@ async def _with_room(ctx: Context, own: MemberLeagues) -> MemberLeagues:
     gone = [each for each, league in zip(ids, found, strict=True) if league is None]
     if not gone:
         raise Conflict(f"You are already in {most} leagues, which is the limit. Leave one first.")
+    for each in gone:  # else nothing would lead to what is left of it
+        await leagues.end_deletion(ctx.table, each, ctx.services.unit())
     return await leagues.drop_leagues(ctx.table, own, gone)
 
 

@@ -74,6 +74,22 @@ async def test_an_erasure_that_was_killed_leaves_nothing_of_a_member_s_own_leagu
     assert 2 < write < 10
 
 
+async def test_a_deletion_that_was_killed_is_ended_when_a_member_s_list_forgets_the_league(one_client: Client) -> None:
+    """Their list alone leads to their place in it: without it, that would still be there when they are erased."""
+    ada, bob, table = one_client.member("ada"), one_client.member("bob"), one_client.services.table
+    league = (await create(ada))["id"]
+    await join(bob, league=league)
+    for _ in range(league_store.MOST_LEAGUES - 1):
+        await create(bob)
+    with killed_at(table, 0), pytest.raises(Killed):
+        await ada.ask(DELETE_LEAGUE, input={"league": league})
+    await create(bob)
+    left = [item.league async for item in table.scan(league_store.LEAGUE_MEMBER)]
+    assert parse_node_key("League", league) not in left
+    assert await league_store.read_league(table, parse_node_key("League", league)) is None
+    assert await find_suspects(one_client.services, "leagues") == []
+
+
 async def test_the_demo_s_leagues_are_completed_after_a_kill(one_client: Client) -> None:
     """At any write, and when it is complete: two leagues, each member once, and one code."""
     services, size = one_client.services, sum(members for _, _, members in demo.LEAGUES)
