@@ -214,7 +214,8 @@ async def mark_delivered(table: Table, delivery: Delivery, status: int, now: dat
         next_at=None,
         expires=now + DELIVERED_FOR,
     )
-    # Not a transaction: if only one of the two is written, the occurrence is delivered again.
+    # Not a transaction, and in no order. If a kill leaves the first alone, the occurrence is delivered again; if it
+    # leaves the second alone, nothing says any more that it was delivered.
     await table.write_many([DELIVERY.put(done), DELIVERY.delete(DELIVERY.item_key(delivery))])
 
 
