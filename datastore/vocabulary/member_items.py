@@ -48,9 +48,9 @@ async def delete_private_lists(table: Table, user: str, unit: UnitOfWork) -> Non
 
 
 async def _delete(table: Table, word_list: lists.WordList, unit: UnitOfWork) -> None:
-    """The list itself comes last: until then a repeat finds it."""
+    """The list itself comes last: until then a repeat finds it. One that its owner has published is nobody's."""
     current = await table.get(lists.LIST.item_key(word_list), consistent=True)
-    if current is None:
+    if current is None or current.owner is None:
         return
     await lists.delete_list(table, word_list.list, "", unit)
     deleted = await table.get(lists.LIST.item_key(word_list), consistent=True)

@@ -18,6 +18,7 @@ from datastore.comments.pages import read_comments
 from datastore.comments.records import Comment, Status
 from datastore.dynamo import Window, batches
 from datastore.jobs.leases import Held, Turn
+from datastore.members import suspensions as suspension_store
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile, read_profile
 from datastore.pickem import predictions
@@ -153,12 +154,13 @@ class EmailSchedule(TurnSchedule):
 
 
 # ── reminders ──
-# Before the lock: one email for each event, only to members who asked for them and have no prediction.
+# Before the lock: one email for each event, only to members who asked for them, may predict and have no prediction.
 #
 # upcoming events ── members who want a reminder by now ── neither reminded nor predicted ── record ── send ── mark
 #
-# The indexes only say which events and members to look at. The event, the member, their prediction and the earlier
-# reminder are read consistently just before. No member is looked at unless an event locks within the next seven days.
+# The indexes only say which events and members to look at. The event, the member, their prediction, the earlier
+# reminder and their suspension are read consistently just before. No member is looked at unless an event locks within
+# the next seven days.
 
 _BATCH = 100
 _reminders_log = structlog.get_logger("ringside.reminders")
@@ -231,6 +233,8 @@ class ReminderRun:
         self.summary.passed_over += len(passed_over)
         if event is not None:
             due = [user for user, one in profiles.items() if user not in passed_over and _is_due(one, event, now)]
+            held = await suspension_store.read_suspensions(table, due)
+            due = [user for user in due if user not in held or not held[user].holds_at(now)]
             send = partial(self._send_email, event, profiles)
             await self.summary.send_all(due, send, self._emails.at_once, _reminders_log)
 

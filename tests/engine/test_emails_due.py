@@ -13,8 +13,8 @@ from datastore.jobs.leases import LeaseLost
 from datastore.people.profiles import PROFILE, Profile, read_profile
 from datastore.pickem.predictions import REMINDERS, Reminder
 from datastore.vocabulary.daily import draw_daily_word
-from resolvers.requests.context import Services, utc_now
-from resolvers.values.node_ids import parse_node_key
+from resolvers.requests.context import Role, Services, utc_now
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.mail.daily_run import DailyRun
 from server.mail.message import Email, Letterhead, OtherEmails, Unsubscription
 from server.mail.runs import EmailSchedule, ReminderRun, turn
@@ -35,7 +35,7 @@ from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.mail_server import Outbox
-from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
+from tests.queries import REINSTATE, SUBSCRIBE, SUSPEND, UPDATE_EVENT, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
 from tests.vocabulary import public_list
 from tests.waiting import LONGEST, turns, until
@@ -165,6 +165,21 @@ async def test_nobody_is_reminded_after_the_lock_because_the_emails_before_took_
     services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
     letterhead = Letterhead("words@example.org", "https://api.example.org", services.seal)
     assert (await ReminderRun(Emails(services, letterhead, outbox, 1)).run()).sent == 1
+
+
+async def test_a_suspended_member_is_reminded_once_they_may_predict_again(one_client: Client) -> None:
+    """Until then their picks would be refused."""
+    outbox, moderator = Outbox(), one_client.member("mia", Role.MODERATOR)
+    await EventEditor(one_client).card(10, starts=in_hours(20))
+    for user in ("ada", "bob"):
+        await wants(one_client, user, lockReminderHours=24)
+    ada = {"user": node_id("User", "ada")}
+    assert "user" in await moderator.ask(SUSPEND, input={**ada, "reason": "Insults.", "until": in_hours(48)})
+    await ReminderRun(emails(one_client, outbox)).run()
+    assert outbox.recipients == ["bob@example.org"]
+    assert "user" in await moderator.ask(REINSTATE, input=ada)
+    await ReminderRun(emails(one_client, outbox)).run()
+    assert outbox.recipients == ["ada@example.org", "bob@example.org"]
 
 
 @pytest.mark.lagging

@@ -52,9 +52,9 @@ from tests.generated import entities
 from tests.intercepted import beforehand
 from tests.jobs import ended, work_on
 from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
-from tests.queries import CAST_VOTE, DRAW_MATCHUP, RECORD_QUIZ, UPDATE_PROFILE, mutation
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, RECORD_QUIZ, SUBSCRIBE, UPDATE_LIST, UPDATE_PROFILE, mutation
 from tests.two_worlds import Site
-from tests.vocabulary import QUIZ_LEADERBOARD, known_list
+from tests.vocabulary import QUIZ_LEADERBOARD, known_list, private_list
 from tests.voting import add_contenders, settle_votes, vote
 from tests.waiting import until
 
@@ -248,6 +248,27 @@ async def test_a_vote_accepted_while_votes_are_deleted_is_voided_before_it_is_de
         assert begun
     await settle_votes(one_client)
     assert await owners(one_table) & {MEMBER} == set()
+    assert await breaches_in(one_client.services) == []
+
+
+async def test_a_list_that_an_editor_published_meanwhile_stays_everybody_s(one_client: Client) -> None:
+    """By a process that knows the editor still, once the job has found the list among their private ones."""
+    editor = one_client.member(MEMBER, Role.EDITOR)
+    words = await private_list(editor, "Kept verbs")
+    one_client.keep_what_it_read()
+
+    async def publish() -> None:
+        published = await editor.ask(UPDATE_LIST, input={"list": words, "public": True})
+        assert published["list"]["public"]
+        await one_client.member("ada").ask(SUBSCRIBE, input={"list": words})
+
+    key = parse_node_key("WordList", words)
+    job = await begin_erasure(one_client.services, Contributions.REMOVE)
+    with beforehand(one_client.services.table, publish, "get_item", about=f"LIST#{key}") as begun:
+        assert (await work_on(one_client.services, job)).state == "DONE"
+    assert begun
+    shown = await one_client.ask("query ($id: ID!) { wordList(id: $id) { wordCount subscriberCount } }", id=words)
+    assert shown == {"wordCount": 3, "subscriberCount": 1}
     assert await breaches_in(one_client.services) == []
 
 
