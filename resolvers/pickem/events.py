@@ -11,6 +11,7 @@ from datastore.dynamo import Page, chunks, optimistic, page_of
 from datastore.pickem import events as event_store
 from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome
 from datastore.refusals import Conflict, InvalidInput, NotFound, require_revision
+from resolvers.people.identities import look_again
 from resolvers.pickem import rules, visibility
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.rules import TeamInput, TieBreakInput, parse_number, parse_tie_break, with_question
@@ -96,6 +97,7 @@ async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[vi
 
     await load_current()  # an unknown event is refused before the stream begins
     async for changed in ctx.services.live.changes(("event", event), load_current, ctx.address):
+        await look_again(ctx)
         yield changed
 
 
