@@ -20,6 +20,7 @@ from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.live.feed import Arrival, ResumePoint, Source
 from resolvers.loading import batched
 from resolvers.people import visibility as member_visibility
+from resolvers.people.identities import look_again
 from resolvers.requests.context import AnyId, BothWaysWindow, Context
 from resolvers.values.node_ids import parse_node_key
 
@@ -138,6 +139,7 @@ async def comment_posted(
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
             ctx.event_id = arrival.resume_after
+            await look_again(ctx)
             yield visibility.show_published(arrival.record)
 
 

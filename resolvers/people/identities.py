@@ -4,7 +4,8 @@ A process remembers for `KNOWN_SECONDS` whose an identity is, or that its member
 never remembered: the next request may be the first on another process that finds the member.
 
 Whoever has a valid token and has written nothing is nobody in the table: what they read, a new member would read. They
-become a member before their first mutation, or when they ask who they are.
+become a member before their first mutation, or when they ask who they are. Streams that are open look again before each
+event whether their viewer has become one.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,15 @@ from functools import partial
 from datastore.dynamo import DynamoError, Reads, SingleFlight, deadline, shared_context, within_deadline
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
-from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod, not_erased, of_address
+from datastore.people.identities import (
+    Identity,
+    IdentityKey,
+    MemberErased,
+    Proven,
+    SignInMethod,
+    not_erased,
+    of_address,
+)
 from datastore.people.imported import make_author
 from datastore.people.profiles import Profile
 from datastore.refusals import NotSignedIn
@@ -163,3 +172,13 @@ async def make_viewer(ctx: Context) -> None:
     if viewer.proven is not None:
         user = await ctx.services.get(Members).make(viewer.proven, name=viewer.name, email=viewer.email)
         ctx.viewer = replace(viewer, id=user, proven=None)
+
+
+async def look_again(ctx: Context) -> None:
+    """Know the viewer of a stream as the member whom other requests have made of them since it began."""
+    viewer = ctx.viewer
+    if viewer.proven is not None:
+        with suppress(MemberErased):  # the next check of their token ends the stream
+            identity = await ctx.services.get(Members).find(viewer.proven)
+            if identity is not None:
+                ctx.viewer = replace(viewer, id=identity.user or "", proven=None, identity=identity.key)

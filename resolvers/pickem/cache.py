@@ -3,7 +3,7 @@
 Events, seasons and members are read for every request. The rest cannot change: a card belongs to a version of its
 event, pick counts are final once the event is locked, and a histogram belongs to a revision. Only a card is read again
 after a minute: its first read may see the event's new version and not yet the match that was changed with it, while
-that transaction ends.
+that transaction ends. A stream then sends the event again.
 
 An event whose start has passed is shown as locked at once, since its gates refuse predictions by the clock. The lock is
 stored in the background, and the event's picks are shown only after that. So an event that cannot be locked at the

@@ -11,6 +11,7 @@ from datastore.dynamo import Page, chunks, optimistic, page_of
 from datastore.pickem import events as event_store
 from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome
 from datastore.refusals import Conflict, InvalidInput, NotFound, require_revision
+from resolvers.people.identities import look_again
 from resolvers.pickem import rules, visibility
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.rules import TeamInput, TieBreakInput, parse_number, parse_tie_break, with_question
@@ -88,14 +89,16 @@ async def match_by_key(ctx: Context, key: str) -> visibility.MatchView | None:
 async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[visibility.ShownEvent]:
     """The event immediately, then again after each change."""
 
-    async def load_current() -> visibility.ShownEvent:
+    async def load_current() -> tuple[visibility.ShownEvent, Mapping[str, Match]]:
+        """With its card, which may be another one when it is read again."""
         current = await visibility.load_event(ctx, event)
         if current is None:
             raise NotFound("There is no event with this id.", path=("event",))
-        return current
+        return current, await pickem_cache(ctx).card(current)
 
     await load_current()  # an unknown event is refused before the stream begins
-    async for changed in ctx.services.live.changes(("event", event), load_current, ctx.address):
+    async for changed, _ in ctx.services.live.changes(("event", event), load_current, ctx.address):
+        await look_again(ctx)
         yield changed
 
 

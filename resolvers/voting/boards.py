@@ -16,6 +16,7 @@ from datastore.voting import editing, votes
 from datastore.voting.boards import MAIN, Board, Electorate, ResultsVisible
 from datastore.voting.editing import ContenderChange
 from resolvers.loading import batched
+from resolvers.people.identities import look_again
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset, parse_given
 from resolvers.values.texts import is_line, parse_image_address, parse_line, parse_lines, parse_link
 from resolvers.voting import visibility
@@ -163,6 +164,7 @@ async def leaderboard_changed(
 
     shown = None
     async for leaders in ctx.services.live.rows(("leaderboard", board), read, size, ctx.address):
+        await look_again(ctx)
         cache.may_have_voted(ctx.viewer.id, board)
         of_board = await visibility.results_of(ctx, board)
         rows = None if of_board.hidden else visibility.from_the_top([leader for _, leader in leaders])

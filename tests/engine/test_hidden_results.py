@@ -17,6 +17,7 @@ from resolvers.requests.context import Context, Kind, Role, Viewer, utc_now
 from resolvers.voting import boards as board_resolvers
 from resolvers.voting import settling
 from resolvers.voting.continuing import continue_walks
+from server.auth.tokens import Tokens, mint
 from tests.api_keys import create_api_key
 from tests.client import Client, serving
 from tests.conftest import settings_for
@@ -286,6 +287,20 @@ async def test_results_are_sent_to_who_goes_on_as_a_member(client: Client) -> No
         await next_rows(begun)
         assert told.empty()
         await continue_walks(client.services, voter, "ada")
+        assert await next_rows(told)
+
+
+async def test_results_are_sent_to_who_becomes_a_member_by_voting(one_client: Client) -> None:
+    """Their stream began with a token by which nobody had written anything yet."""
+    await create(one_client, "cup")
+    await editor(one_client).ask(UPDATE, input={"slug": "cup", "resultsVisible": "AFTER_VOTING"})
+    nobody, _ = await Tokens(one_client.settings).member(mint(one_client.settings, "ada"))
+    sees = Viewer("e", Kind.MEMBER, roles=frozenset({Role.EDITOR}))
+    async with listening(one_client, nobody, "cup") as told, listening(one_client, sees, "cup") as begun:
+        await next_rows(begun)
+        assert told.empty()
+        await vote(one_client.member("ada"), "LEFT", "cup")
+        await settle_votes(one_client, "cup")
         assert await next_rows(told)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from asyncio import gather
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,9 @@ from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
 from datastore.pickem.events import MATCH, read_events, read_matches
 from resolvers.pickem.cache import PickemCache
-from resolvers.requests.context import Role
+from resolvers.pickem.events import event_changed, event_matches
+from resolvers.requests.context import Context, Role, Viewer
+from resolvers.requests.context import Kind as ViewerKind
 from resolvers.values.node_ids import parse_node_key
 from tests.audits import breaches_in
 from tests.client import Client, serving
@@ -33,7 +36,7 @@ from tests.queries import (
     UPDATE_MATCH,
 )
 from tests.season import EventEditor, in_hours, prediction_input, reading_earlier, submit, teams
-from tests.waiting import until
+from tests.waiting import LONGEST, until
 
 EVENTS = """
 query ($state: EventState, $first: Int, $after: String, $last: Int, $before: String) {
@@ -471,6 +474,24 @@ async def test_a_card_that_was_read_while_a_change_of_it_ended_is_read_again(one
     known_at = one_client.services.cache.clock()
     one_client.services.cache.clock = lambda: known_at + 60.0
     assert [one["name"] for one in (await one_client.ask(EVENT_BY_ID, id=event))["matches"]] == ["Title match"]
+
+
+async def test_a_card_that_a_stream_saw_while_a_change_of_it_ended_is_sent_again(one_client: Client) -> None:
+    """Once it was read again. Whoever watches would have the match as it was until the event's next change."""
+    editor, services = EventEditor(one_client), one_client.services
+    event, [match] = await editor.card(10)
+    key = parse_node_key("Event", event)
+    before = await read_matches(services.table, key)
+    await editor.client.ask(UPDATE_MATCH, input={"match": match, "name": "Title match"})
+    after = await read_matches(services.table, key)
+    await services.table.write(*map(MATCH.put, before.values()))
+    ctx = Context(services, Viewer("visitor.v", ViewerKind.VISITOR))
+    async with aclosing(event_changed(ctx, event=key)) as events, asyncio.timeout(LONGEST):
+        assert [one.name for one in await event_matches(ctx, await anext(events))] == ["Singles"]
+        await services.table.write(*map(MATCH.put, after.values()))
+        known_at = services.cache.clock()
+        services.cache.clock = lambda: known_at + 60.0
+        assert [one.name for one in await event_matches(ctx, await anext(events))] == ["Title match"]
 
 
 NEXT = "query ($season: String) { nextEvent(season: $season) { name } }"

@@ -2,9 +2,15 @@
 
 import httpx
 
+from datastore.dynamo import Table
+from resolvers.requests.context import Role
+from server.auth.tokens import mint
+from server.settings import Settings
+from tests.attack.serving import serving_on_a_socket
 from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, SUBMIT_PREDICTION
 from tests.season import in_hours, prediction_input, teams
 from tests.service import Service
+from tests.waiting import LONGEST
 from tests.websockets import open_socket, receive, send
 
 WATCH = """
@@ -43,3 +49,38 @@ async def test_a_lock_arrives_over_a_websocket(service: Service) -> None:
         seen = (await receive(connection))["payload"]["data"]["eventChanged"]
         assert (seen["state"], seen["matches"]) == ("LOCKED", [{"pickCounts": [0, 1]}])
         assert seen["predictions"]["nodes"] == [{"picks": [{"team": 1}]}]
+
+
+OWN = "subscription ($event: ID!) { eventChanged(event: $event) { state viewerPrediction { picks { team } } } }"
+
+
+async def test_who_becomes_a_member_by_their_picks_finds_them_in_a_stream_that_was_open_before(
+    one_table: Table, settings: Settings
+) -> None:
+    """Its socket began with a token by which nobody had written anything yet."""
+    assert one_table.name == settings.table
+    editor = {"authorization": f"Bearer {mint(settings, 'editor', roles=[Role.EDITOR])}"}
+    newcomer = {"authorization": f"Bearer {mint(settings, 'newcomer')}"}
+    async with (
+        serving_on_a_socket(settings) as served,
+        open_socket(served) as connection,
+        httpx.AsyncClient(base_url=served.url, timeout=LONGEST) as http,
+    ):
+
+        async def done(query: str, headers: dict[str, str], **given: object) -> dict[str, dict[str, str]]:
+            body = {"query": query, "variables": {"input": given}}
+            answer = (await http.post("/graphql", json=body, headers=headers)).json()
+            return next(iter(answer["data"].values()))
+
+        event = (await done(CREATE_EVENT, editor, name="New", season="2026", startsAt=in_hours(5)))["event"]["id"]
+        added = await done(ADD_MATCH, editor, event=event, name="M", points=5, teams=teams("A", "B"))
+        await send(connection, {"type": "connection_init", "payload": newcomer})
+        await receive(connection)
+        payload = {"query": OWN, "variables": {"event": event}}
+        await send(connection, {"id": "1", "type": "subscribe", "payload": payload})
+        first = (await receive(connection))["payload"]["data"]["eventChanged"]
+        assert first == {"state": "UPCOMING", "viewerPrediction": None}
+        await done(SUBMIT_PREDICTION, newcomer, **prediction_input(event, [(added["match"]["id"], 1)]))
+        await done(LOCK_EVENT, editor, event=event)
+        seen = (await receive(connection))["payload"]["data"]["eventChanged"]
+        assert seen == {"state": "LOCKED", "viewerPrediction": {"picks": [{"team": 1}]}}
