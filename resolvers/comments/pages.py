@@ -139,7 +139,7 @@ async def comment_posted(
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
             ctx.event_id = arrival.resume_after
-            await look_again(ctx)
+            look_again(ctx)
             yield visibility.show_published(arrival.record)
 
 

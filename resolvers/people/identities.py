@@ -36,6 +36,8 @@ from resolvers.values.texts import is_line
 
 KNOWN_SECONDS = 25.0
 """Together with the half minute after which open sockets are checked again, this is less than a minute."""
+KNOWN_TO_STREAMS_SECONDS = 60.0
+"""Longer than the time between two checks of an open stream's token, by which a process finds who joined elsewhere."""
 USE_INTERVAL = timedelta(days=1)
 """The time between two writes of when an identity was used."""
 WRITE_SECONDS = 10.0
@@ -47,7 +49,10 @@ class Members:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._found: Reads[IdentityKey, Identity] = services.cache.batches(
-            "identities", partial(identity_store.read_identities, services.table), age=KNOWN_SECONDS
+            "identities",
+            partial(identity_store.read_identities, services.table),
+            age=KNOWN_SECONDS,
+            kept=KNOWN_TO_STREAMS_SECONDS,
         )
         self._making: SingleFlight[IdentityKey, Identity] = SingleFlight(shared_context)
         self._uses: SingleFlight[IdentityKey, None] = SingleFlight(shared_context)
@@ -63,6 +68,11 @@ class Members:
     async def known(self, shown: Proven, age: float = KNOWN_SECONDS) -> Identity | None:
         """The same, also of a member who was made by others and has not joined yet."""
         return not_erased(await self._found.load(shown.key, age), self._services.clock())
+
+    def joined(self, shown: Proven) -> Identity | None:
+        """Who has signed in by this meanwhile, as far as this process has found out; MemberErased as above."""
+        found = self._found.known(shown.key, KNOWN_TO_STREAMS_SECONDS)
+        return None if found is None or found.last_used_at is None else not_erased(found, self._services.clock())
 
     async def confirm(self, viewer: Viewer) -> None:
         """NotSignedIn if the bearer of a token signs in by it no more, of which this process may have yet to hear."""
@@ -174,11 +184,14 @@ async def make_viewer(ctx: Context) -> None:
         ctx.viewer = replace(viewer, id=user, proven=None)
 
 
-async def look_again(ctx: Context) -> None:
-    """Know the viewer of a stream as the member whom other requests have made of them since it began."""
+def look_again(ctx: Context) -> None:
+    """Know the viewer of a stream as the member whom other requests have made of them since it began.
+
+    It reads nothing: this process has made the member, or has found them when it last checked the stream's token.
+    """
     viewer = ctx.viewer
     if viewer.proven is not None:
         with suppress(MemberErased):  # the next check of their token ends the stream
-            identity = await ctx.services.get(Members).find(viewer.proven)
+            identity = ctx.services.get(Members).joined(viewer.proven)
             if identity is not None:
                 ctx.viewer = replace(viewer, id=identity.user or "", proven=None, identity=identity.key)

@@ -98,7 +98,7 @@ async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[vi
 
     await load_current()  # an unknown event is refused before the stream begins
     async for changed, _ in ctx.services.live.changes(("event", event), load_current, ctx.address):
-        await look_again(ctx)
+        look_again(ctx)
         yield changed
 
 

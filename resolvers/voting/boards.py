@@ -164,7 +164,7 @@ async def leaderboard_changed(
 
     shown = None
     async for leaders in ctx.services.live.rows(("leaderboard", board), read, size, ctx.address):
-        await look_again(ctx)
+        look_again(ctx)
         cache.may_have_voted(ctx.viewer.id, board)
         of_board = await visibility.results_of(ctx, board)
         rows = None if of_board.hidden else visibility.from_the_top([leader for _, leader in leaders])
