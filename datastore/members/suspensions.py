@@ -8,7 +8,7 @@
 | give or take roles          | one item, the revision and the receipt     | 1                      |
 | an erased member's roles    | Delete, with the job that erases           | 0 more                 |
 | whether a member is admin   | BatchGetItem, consistent                   | 1                      |
-| whether one has rights      | the same                                   | 1                      |
+| that one has no rights      | the same, and checks in the transaction    | 1                      |
 | an admin by token has written | PutItem ADMINS USER#<id>                 | 1, a process and day   |
 
 Suspensions and roles have one partition key: each process reads them as a whole, and only moderators and admins write
@@ -112,11 +112,14 @@ async def is_admin(table: Table, user: str, now: datetime) -> bool:
     return (admin is not None and now < admin.expires) or (roles is not None and ADMIN_ROLE in roles.roles)
 
 
-async def has_rights(table: Table, user: str, now: datetime) -> bool:
-    """Whether a member has roles here, or is suspended."""
+async def without_rights(table: Table, user: str, now: datetime) -> Sequence[Write] | None:
+    """The checks that a member has no roles here and is not suspended; None if they have, or are."""
     keys: list[ItemKey[Any]] = [MEMBER_ROLES.at(user=user), SUSPENSION.at(user=user)]
     roles, suspension = await table.get_many(keys, consistent=True)
-    return roles is not None or (suspension is not None and suspension.holds_at(now))
+    if roles is not None or (suspension is not None and suspension.holds_at(now)):
+        return None
+    ended = absent() if suspension is None else where(until=suspension.until)
+    return [MEMBER_ROLES.check(MEMBER_ROLES.at(user=user), absent()), SUSPENSION.check(SUSPENSION.at(user=user), ended)]
 
 
 async def still_admin(table: Table, user: str) -> Write:

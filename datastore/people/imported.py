@@ -5,15 +5,16 @@
 | the member of an author        | BatchGetItem of both identities, consistent                       | 1        |
 | a new one                      | transaction: identities, profile, USER#<u> IMPORTED#<hash>        | 1 more   |
 | authors with an address        | gsi1 IMPORTED#<hash>                                              | 1        |
-| an author becomes a member     | transaction: identities, profiles, IMPORTED                       | 4        |
+| an author becomes a member     | transaction: identities, profiles, IMPORTED, checks of no rights  | 5        |
 
 An author is found by what the other system calls them, or by the address alone where a line names no system. Nobody can
-sign in as the former: only whoever confirms the address is the author, and of the address nothing is kept but its hash.
+sign in by what the other system calls them: the author is whoever confirms the address, of which only a hash is kept.
 If the address is another member's already, it stays theirs, and they may claim what the author wrote.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
@@ -42,8 +43,8 @@ async def make_author(
 ) -> Identity:
     """The identity of an author, who is made if the import brings them for the first time.
 
-    An author may be known by the address alone, as what was `shown`. MemberErased if they were erased lately, or
-    whoever has the address.
+    An author may be known by the address alone, as what was `shown`. MemberErased if they, or the member who has
+    the address, were erased lately.
     """
     wanted = [shown.key] if address is None else [shown.key, address.key]
     claimed_by = shown if shown.method is SignInMethod.EMAIL else address
@@ -82,10 +83,16 @@ def _moved(key: IdentityKey, user: str, shown: Proven | None) -> Write:
     )
 
 
-async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list[IdentityKey]:
+WithoutRights = Callable[[Table, str, datetime], Awaitable[Sequence[Write] | None]]
+"""The checks that a member has no rights of their own; None if they have some."""
+
+
+async def become(
+    table: Table, author: str, user: str, unit: UnitOfWork, without_rights: WithoutRights
+) -> list[IdentityKey]:
     """Let a member be an imported author, of whom nothing is left but what leads to the member: the identities.
 
-    An author who has joined meanwhile stays a member. Safe to repeat.
+    An author who has joined meanwhile, or been given rights, stays a member. Safe to repeat.
     """
 
     async def move(profiles: tuple[Profile | None, Profile | None]) -> list[IdentityKey]:
@@ -93,6 +100,9 @@ async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list
         if gone is None or member is None:
             return []
         if any(each.last_used_at for each in await identities.identities_of(table, gone)):
+            return []
+        checks = await without_rights(table, author, unit.now)
+        if checks is None:
             return []
         keys = [IdentityKey.parse(text) for text in gone.identities]
         shown = None if member.proven_email is None else identities.of_address(member.proven_email)
@@ -106,7 +116,7 @@ async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list
         own = table.iterate(IMPORTED.on(user=author), consistent=True)
         imported = [IMPORTED.delete(IMPORTED.item_key(one)) async for one in own]
         occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{user}")
-        await unit.apply(table, changed, *moved, *left, *imported, *occurrence)
+        await unit.apply(table, changed, *moved, *left, *imported, *checks, *occurrence)
         return keys
 
     async def read() -> tuple[Profile | None, Profile | None]:

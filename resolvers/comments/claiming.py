@@ -1,17 +1,14 @@
 """Claiming what was imported under an address that a member has confirmed: its authors become the member."""
 
-from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import Final
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.changes import CommentChange
 from datastore.comments.helpful import delete_mark, read_marks
 from datastore.comments.records import Comment, member_pointers
-from datastore.dynamo import Table
 from datastore.jobs.jobs import Job
 from datastore.people.identities import identities_of
-from datastore.people.imported import authors_with, become
+from datastore.people.imported import WithoutRights, authors_with, become
 from datastore.people.profiles import read_profile
 from datastore.refusals import Conflict
 from resolvers.comments.writing import change_at, revised
@@ -35,11 +32,7 @@ async def claim_comments(ctx: Context, /) -> Job:
     return await begin_job(ctx, job)
 
 
-HasRights = Callable[[Table, str, datetime], Awaitable[bool]]
-"""Whether a member has roles here, or is suspended."""
-
-
-async def claim_comments_job(services: Services, run: JobRun, *, has_rights: HasRights) -> str:
+async def claim_comments_job(services: Services, run: JobRun, *, without_rights: WithoutRights) -> str:
     """It starts over after an interruption, and passes over what is the member's already.
 
     Authors with rights of their own stay who they are: what moderators or an admin decided about them goes to nobody.
@@ -49,12 +42,15 @@ async def claim_comments_job(services: Services, run: JobRun, *, has_rights: Has
     unit = services.unit(f"User:{user}")
     for address in [] if profile is None else sorted(await services.get(Members).addresses_of(profile)):
         for author in await authors_with(services.table, address.hash):
-            if author != user and not await has_rights(services.table, author, services.clock()):
-                await _claim(services, run, author, user, unit)
+            if author != user and await without_rights(services.table, author, unit.now) is not None:
+                await _give_comments(services, run, author, user, unit)
+                services.get(Members).forget(await become(services.table, author, user, unit, without_rights))
+                services.profiles.forget(author)
+                services.profiles.forget(user)
     return f"Comments claimed: {run.done:,}."
 
 
-async def _claim(services: Services, run: JobRun, author: str, user: str, unit: UnitOfWork) -> None:
+async def _give_comments(services: Services, run: JobRun, author: str, user: str, unit: UnitOfWork) -> None:
     """Nothing of an author who has joined: a member who has shown that the address was theirs, and stays one.
 
     One who joins meanwhile stays one too, without the comments that were given by then. A member who is erased
@@ -73,7 +69,3 @@ async def _claim(services: Services, run: JobRun, author: str, user: str, unit: 
         for mark in (await read_marks(services.table, [(user, pointer.product, pointer.ulid)])).values():
             await delete_mark(services.table, mark)  # nobody marks their own
         run.done += await change_at(services, pointer, unit, given)
-    changed = await become(services.table, author, user, unit)
-    services.get(Members).forget(changed)
-    services.profiles.forget(author)
-    services.profiles.forget(user)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from datastore.members.suspensions import has_rights
+from datastore.members.suspensions import without_rights
 from resolvers.comments.claiming import CLAIM_COMMENTS, claim_comments_job
 from resolvers.jobs.running import Work
 from resolvers.journal.webhooks import REDELIVER, redeliver_job
@@ -15,7 +15,7 @@ from resolvers.whole.exporting import EXPORT_MEMBER, export_member_job
 from resolvers.whole.importing import IMPORT_TEXT, import_text_job
 
 JOB_KINDS: Mapping[str, Work] = {
-    CLAIM_COMMENTS: partial(claim_comments_job, has_rights=has_rights),
+    CLAIM_COMMENTS: partial(claim_comments_job, without_rights=without_rights),
     ERASE_MEMBER: erase_member_job,
     EXPORT_MEMBER: export_member_job,
     FIND_SUSPECTS: find_suspects_job,

@@ -14,6 +14,7 @@ from datastore.changes.occurrences import Kind
 from datastore.dynamo import Table
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB
+from datastore.members.suspensions import without_rights
 from datastore.people.identities import IDENTITY, IMPORT_ISSUER, SignInMethod, add_identity, of_address, of_issuer
 from datastore.people.imported import become
 from datastore.people.member_items import ErasurePolicy
@@ -314,7 +315,7 @@ async def test_who_has_more_identities_than_a_transaction_holds_is_erased(one_cl
     for site in range(120):
         writer = of_issuer(SignInMethod.SITE, f"{IMPORT_ISSUER}wordpress", f"{site}")
         author = await members.introduce_author(writer, name=None, email="z@example.org")
-        await become(services.table, author, MEMBER, services.unit())
+        await become(services.table, author, MEMBER, services.unit(), without_rights)
     await add_identity(services.table, MEMBER, shown, services.unit())
 
     async def end() -> None:

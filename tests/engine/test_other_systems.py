@@ -23,7 +23,7 @@ from datastore.comments.records import COMMENT, POINTER, REPLY
 from datastore.comments.threads import THREAD
 from datastore.dynamo import Table
 from datastore.jobs.jobs import Job
-from datastore.members.suspensions import MemberRoles, set_roles
+from datastore.members.suspensions import MEMBER_ROLES, SUSPENSION, MemberRoles, Suspension, set_roles
 from datastore.people.identities import (
     IDENTITY,
     MOST_IDENTITIES,
@@ -558,6 +558,23 @@ async def test_an_author_who_joins_while_a_claim_runs_stays_a_member(one_client:
         await ended(bob, (await bob.ask(CLAIM))["job"]["id"])
     assert await read_profile(services.table, joined[0]) is not None
     assert [await services.get(Members).make(of_address("ann@example.com"))] == joined != ["bob"]
+
+
+@pytest.mark.parametrize("right", ["role", "suspension"])
+async def test_an_author_who_gets_rights_while_a_claim_runs_stays_who_they_are(one_client: Client, right: str) -> None:
+    """Just before the last write: whom moderators have suspended cannot go on as another member by it."""
+    await bring(one_client, "disqus", "disqus.xml")
+    bob, services = one_client.member("bob"), one_client.services
+    await bob.ask(ME)
+    await set_email(services.table, "bob", "ann@example.com", services.unit())
+    (kettle,) = await page(one_client, "/kettle/")
+    author = parse_node_key("User", kettle["author"]["id"])
+    given = {"role": MEMBER_ROLES.put(MemberRoles(author, (Role.ADMIN,))),
+             "suspension": SUSPENSION.put(Suspension(author, "Spam.", services.clock()))}  # fmt: skip
+    with beforehand(services.table, lambda: services.table.write(given[right]), about="IMPORTED#") as begun:
+        await ended(bob, (await bob.ask(CLAIM))["job"]["id"])
+    assert begun
+    assert await services.get(Members).make(of_address("ann@example.com")) == author
 
 
 async def test_a_claim_gives_nothing_more_to_a_member_who_is_erased_while_it_runs(one_client: Client) -> None:

@@ -477,7 +477,7 @@ async def test_a_card_that_was_read_while_a_change_of_it_ended_is_read_again(one
 
 
 async def test_a_card_that_a_stream_saw_while_a_change_of_it_ended_is_sent_again(one_client: Client) -> None:
-    """Once it was read again. Whoever watches would have the match as it was until the event's next change."""
+    """As soon as it has been read again: a watcher would see the old match until the event changes next."""
     editor, services = EventEditor(one_client), one_client.services
     event, [match] = await editor.card(10)
     key = parse_node_key("Event", event)
